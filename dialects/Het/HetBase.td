@@ -1,0 +1,69 @@
+//===- HetBase.td - the het dialect and its enums -----------*- tablegen -*-===//
+//
+// Include order: HetBase <- HetInterfaces <- HetOps.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_HET_BASE
+#define AUTOHET_HET_BASE
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+
+def Het_Dialect : Dialect {
+  let name = "het";
+  let cppNamespace = "::autohet::het";
+  let summary = "The model: what a transformer computes, on one device";
+  let description = [{
+    Pure operations on statically shaped tensors at the granularity that
+    planning and kernels want. Weights never live in the IR: `het.parameter`
+    names one. Nothing here says where an operation runs.
+
+    A training step is one function whose arguments carry their role
+    (`het.role`: `input`, `labels`, `inverse_label_count`) and their name
+    (`het.name`), whose results are the loss and the model's outputs, and whose
+    gradients end in `het.gradient`.
+  }];
+  let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+}
+
+def Het_ComparePredicate : I32EnumAttr<"ComparePredicate", "how two elements are compared", [
+    I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>, I32EnumAttrCase<"lt", 2>,
+    I32EnumAttrCase<"le", 3>, I32EnumAttrCase<"gt", 4>, I32EnumAttrCase<"ge", 5>]> {
+  let cppNamespace = "::autohet::het";
+  let genSpecializedAttr = 0;
+}
+def Het_ComparePredicateAttr : EnumAttr<Het_Dialect, Het_ComparePredicate, "predicate"> {
+  let assemblyFormat = "$value";
+}
+
+def Het_ReduceKind : I32EnumAttr<"ReduceKind", "how a dim is folded away", [
+    I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"mean", 1>, I32EnumAttrCase<"max", 2>,
+    I32EnumAttrCase<"min", 3>, I32EnumAttrCase<"prod", 4>]> {
+  let cppNamespace = "::autohet::het";
+  let genSpecializedAttr = 0;
+}
+def Het_ReduceKindAttr : EnumAttr<Het_Dialect, Het_ReduceKind, "reduce_kind"> {
+  let assemblyFormat = "$value";
+}
+
+def Het_GeluForm : I32EnumAttr<"GeluForm", "which formula of gelu", [
+    I32EnumAttrCase<"erf", 0>, I32EnumAttrCase<"tanh", 1>]> {
+  let cppNamespace = "::autohet::het";
+  let genSpecializedAttr = 0;
+}
+def Het_GeluFormAttr : EnumAttr<Het_Dialect, Het_GeluForm, "gelu_form"> {
+  let assemblyFormat = "$value";
+}
+
+// A tensor of the het level: ranked; static once the Model phase is over.
+def Het_Tensor : RankedTensorOf<[AnyType]>;
+def Het_FloatTensor : RankedTensorOf<[AnyFloat]>;
+def Het_IntTensor : RankedTensorOf<[AnyInteger]>;
+def Het_BoolTensor : RankedTensorOf<[I1]>;
+def Het_ScalarTensor : 0DTensorOf<[F32]>;
+
+#endif

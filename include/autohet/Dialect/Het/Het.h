@@ -1,0 +1,50 @@
+//===- Het.h - the het dialect ---------------------------------*- C++ -*-===//
+
+#ifndef AUTOHET_DIALECT_HET_HET_H
+#define AUTOHET_DIALECT_HET_HET_H
+
+#include "autohet/Dialect/Het/ShardingRule.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "autohet/Dialect/Het/HetDialect.h.inc"
+#include "autohet/Dialect/Het/HetEnums.h.inc"
+
+#include "autohet/Dialect/Het/HetInterfaces.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "autohet/Dialect/Het/HetAttrs.h.inc"
+
+#define GET_OP_CLASSES
+#include "autohet/Dialect/Het/HetOps.h.inc"
+
+namespace autohet::het {
+
+/// Attribute and argument names of the dialect, spelled once.
+inline constexpr llvm::StringLiteral kNameAttr = "het.name";
+inline constexpr llvm::StringLiteral kRoleAttr = "het.role";
+inline constexpr llvm::StringLiteral kUnitAttr = "het.unit";
+
+/// NumPy's broadcasting of two shapes, aligned at the last dim.
+///   [2, 3, 4] with [3, 1] -> [2, 3, 4];  [2] with [3] -> failure
+llvm::FailureOr<llvm::SmallVector<int64_t>>
+broadcastShapes(llvm::ArrayRef<int64_t> lhs, llvm::ArrayRef<int64_t> rhs);
+
+/// Sums `value` down to `type`'s shape: the adjoint of broadcasting it up.
+mlir::Value reduceToType(mlir::OpBuilder &builder, mlir::Location loc,
+                         mlir::Value value, mlir::RankedTensorType type);
+
+/// A splat constant of `type`.
+mlir::Value createSplat(mlir::OpBuilder &builder, mlir::Location loc,
+                        mlir::RankedTensorType type, double value);
+
+} // namespace autohet::het
+
+#endif
