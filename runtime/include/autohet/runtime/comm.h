@@ -167,15 +167,21 @@ typedef enum ah_phase {
  * own. Times in seconds; 0 means the default. */
 typedef struct ah_supervisor_options {
   uint32_t struct_bytes;
-  uint32_t reserved;
+  uint32_t check_messages;   /* 1: debug mode, a header in every message */
   double stall_timeout_s;    /* 600 */
   double death_timeout_s;    /* 10 */
   uint64_t options_hash;     /* of every option that changes numbers: all ranks must agree */
   const char *emulate;       /* path of the emulation's description, or null */
+  const char *options_text;  /* the same options as "name=value" lines, so that an error can
+                                name the one that differs; may be null */
+  int64_t launched_node;     /* --node: what overrides the launcher's rank; -1: not given */
+  uint32_t launched_nodes;   /* --nodes: and its count; 0: not given */
+  uint32_t master_port;      /* --master-port; 0: MASTER_PORT, else from the job's hash */
+  const char *master_address;/* --master-addr; null: MASTER_ADDR, else node 0's address */
 } ah_supervisor_options;
 
-/* Runs a node that needs more than one process: starts one worker a device by
- * executing `argv` again with ah_worker_device() set, watches, and returns the
+/* Runs a node, of one device too (signals, saves and the exit status are the
+ * supervisor's): starts one worker a device by executing `argv` again with ah_worker_device() set, watches, and returns the
  * exit status of the node. */
 int ah_supervisor_main(const ah_node_image *image,
                        const ah_supervisor_options *options, int argc, char **argv);
