@@ -38,7 +38,7 @@ typedef enum ah_dtype {
 typedef enum ah_space {
   AH_SPACE_ARENA = 0,     /* activations and temporaries, planned by liveness */
   AH_SPACE_PARAMETER = 1, /* trained parameters, as held here */
-  AH_SPACE_GRADIENT = 2,  /* their gradients, zero at the start of a step */
+  AH_SPACE_GRADIENT = 2,  /* their gradients; the walker zeroes the space before a step's first command */
   AH_SPACE_STATE = 3,     /* optimizer state of the slices owned here */
   AH_SPACE_CONSTANT = 4,  /* untrained parameters: tables and masks */
   AH_SPACE_SCALAR = 5,    /* run-time scalars, see ah_scalar */
@@ -130,7 +130,8 @@ typedef struct ah_parameter {
   uint32_t name;             /* PyTorch's */
   uint8_t dtype, rank;
   uint8_t trained;
-  uint8_t owned;             /* this device updates it and counts it in the norm */
+  uint8_t owned;             /* this device updates it, counts it in the norm and saves it;
+                                a frozen parameter is owned by one holder too, a table by none */
   int64_t global_shape[AH_MAX_RANK];
   int64_t box_offset[AH_MAX_RANK];
   int64_t box_size[AH_MAX_RANK];
@@ -166,6 +167,10 @@ typedef struct ah_stream {
   uint32_t is_communication; /* only SEND, RECV, REDUCE, COPY and events */
 } ah_stream;
 
+/* A monotonic counter: RECORD sets it to step * microbatches + microbatch + 1, and
+ * WAIT waits for that value; once_a_step ones count with microbatches = 1 and
+ * microbatch = 0. A WAIT for microbatch -1 is therefore for the last one of the
+ * step before (arrival of new parameters), and holds at the first step. */
 typedef struct ah_event {
   uint32_t name;
   uint32_t once_a_step; /* not a microbatch's */
