@@ -11,14 +11,6 @@ set(AUTOHET_COMPILE_OPTIONS -Wall -Wextra -Wno-unused-parameter)
 if(AUTOHET_WERROR)
   list(APPEND AUTOHET_COMPILE_OPTIONS -Werror)
 endif()
-# The packaged LLVM is built with NDEBUG. Our own asserts are `assert` from
-# <cassert>; only LLVM headers look at NDEBUG in ways that change layouts
-# (Pass::Statistic), and those we never use.
-option(AUTOHET_ASSERTS "Keep assert() in optimised builds" OFF)
-if(AUTOHET_ASSERTS)
-  add_compile_definitions(AUTOHET_ASSERTS)
-endif()
-
 # What every MLIR-facing file of ours includes, compiled once.
 function(autohet_add_precompiled_header)
   file(WRITE ${CMAKE_BINARY_DIR}/pch/empty.cpp "")
@@ -44,8 +36,8 @@ function(autohet_add_library name)
   endif()
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
   # The shared libMLIR only: a static MLIR library beside it would register
-  # every command-line option twice.
-  mlir_target_link_libraries(${name} PUBLIC MLIRIR ${ARG_MLIR})
+  # every command-line option twice. ARG_MLIR tells the reader which parts.
+  target_link_libraries(${name} PUBLIC MLIR LLVM)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
@@ -117,7 +109,10 @@ function(autohet_add_tool name)
     target_precompile_headers(${name} REUSE_FROM AutohetPCH)
   endif()
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
-  mlir_target_link_libraries(${name} PRIVATE MLIRIR ${ARG_MLIR})
+  # The precompiled header is built with -fPIC, which -fPIE would not match.
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIC)
+  target_link_libraries(${name} PRIVATE MLIR LLVM)
   set_property(GLOBAL APPEND PROPERTY AUTOHET_TOOLS ${name})
 endfunction()
 
@@ -129,7 +124,7 @@ function(autohet_add_unittest name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gmock GTest::gtest_main)
   if(NOT ARG_RUNTIME_ONLY)
     target_compile_options(${name} PRIVATE -fno-rtti)
-    mlir_target_link_libraries(${name} PRIVATE MLIRIR ${ARG_MLIR})
+    target_link_libraries(${name} PRIVATE MLIR LLVM)
   endif()
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test/unit)

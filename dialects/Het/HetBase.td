@@ -25,6 +25,7 @@ def Het_Dialect : Dialect {
     (`het.name`), whose results are the loss and the model's outputs, and whose
     gradients end in `het.gradient`.
   }];
+  let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;

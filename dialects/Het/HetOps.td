@@ -517,7 +517,7 @@ def Het_RmsNormBackwardOp : Het_PureOp<"rms_norm_backward"> {
 // Attention
 //===----------------------------------------------------------------------===//
 
-def Het_AttentionOp : Het_DifferentiableOp<"attention", [AttrSizedOperandSegments]> {
+def Het_AttentionOp : Het_DifferentiableOp<"attention"> {
   let summary = "Scaled dot-product attention";
   let description = [{
     `softmax(scale * query · key^T + mask) · value`, head by head. Query head h
@@ -552,7 +552,7 @@ def Het_AttentionOp : Het_DifferentiableOp<"attention", [AttrSizedOperandSegment
   let hasVerifier = 1;
 }
 
-def Het_AttentionBackwardOp : Het_PureOp<"attention_backward", [AttrSizedOperandSegments]> {
+def Het_AttentionBackwardOp : Het_PureOp<"attention_backward"> {
   let summary = "Gradients of attention by query, key and value";
   let description = [{
     Recomputes the probabilities row by row from `log_sum_exp`.
@@ -811,7 +811,7 @@ def Het_ConcatOp : Het_DifferentiableOp<"concat"> {
     %y = het.concat %a, %b {dim = 1 : i64} : (tensor<2x3xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
     ```
   }];
-  let arguments = (ins Variadic<Het_Tensor>:$operands_, I64Attr:$dim);
+  let arguments = (ins Variadic<Het_Tensor>:$parts, I64Attr:$dim);
   let results = (outs Het_Tensor:$result);
   let hasVerifier = 1;
   let hasFolder = 1;

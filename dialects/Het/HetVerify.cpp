@@ -1,0 +1,261 @@
+//===- HetVerify.cpp - verifiers of the het ops -----------------------------===//
+//
+// Constraints that inference does not imply. Labels (parameter_c1 ...) are those
+// of HetOps.td and of the test functions in test/dialects/Het/invalid.mlir.
+//
+//===----------------------------------------------------------------------===//
+
+#include "autohet/Dialect/Het/Het.h"
+
+using namespace mlir;
+using namespace autohet::het;
+
+static RankedTensorType typeOf(Value v) {
+  return cast<RankedTensorType>(v.getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+void ParameterOp::build(OpBuilder &builder, OperationState &state,
+                        RankedTensorType type, StringRef name, bool trained) {
+  build(builder, state, type, builder.getStringAttr(name),
+        trained ? UnitAttr() : builder.getUnitAttr(), DenseI64ArrayAttr(),
+        DenseI64ArrayAttr());
+}
+
+ArrayRef<int64_t> ParameterOp::getWholeShape() {
+  return getGlobalShape() ? *getGlobalShape() : getType().getShape();
+}
+ArrayRef<int64_t> GradientOp::getWholeShape() {
+  return getGlobalShape() ? *getGlobalShape() : typeOf(getValue()).getShape();
+}
+
+/// c1 to c3 of parameter, gradient and whatever else is a box of a tensor.
+static LogicalResult verifyBox(Operation *op, RankedTensorType type,
+                               std::optional<ArrayRef<int64_t>> offsets,
+                               std::optional<ArrayRef<int64_t>> global) {
+  if (!type.hasStaticShape())
+    return op->emitOpError("needs a static shape, but has ") << type;
+  if (offsets.has_value() != global.has_value())
+    return op->emitOpError("has ") << (offsets ? "offsets" : "a global shape")
+                                   << " without " << (offsets ? "a global shape" : "offsets");
+  if (!offsets)
+    return success();
+  if (int64_t(offsets->size()) != type.getRank() ||
+      int64_t(global->size()) != type.getRank())
+    return op->emitOpError("describes a box of rank ")
+           << type.getRank() << " with " << offsets->size() << " offsets of "
+           << global->size() << " dims";
+  for (auto [dim, offset, size, whole] :
+       llvm::enumerate(*offsets, type.getShape(), *global))
+    if (offset < 0 || offset + size > whole)
+      return op->emitOpError("reaches outside dim ")
+             << dim << ": offset " << offset << " and size " << size
+             << ", but the whole has " << whole;
+  return success();
+}
+
+LogicalResult ParameterOp::verify() {
+  return verifyBox(*this, getType(), getOffsets(), getGlobalShape());
+}
+LogicalResult GradientOp::verify() {
+  return verifyBox(*this, typeOf(getValue()), getOffsets(), getGlobalShape());
+}
+
+LogicalResult DropoutOp::verify() {
+  double p = getP().convertToDouble();
+  if (!(p >= 0 && p < 1)) // dropout_c1; also refuses NaN
+    return emitOpError("needs a probability of at least 0 and below 1, but p is ") << p;
+  return verifyBox(*this, getType(), getOffsets(), getGlobalShape());
+}
+
+LogicalResult MatmulOp::verify() { return success(); } // all by inference
+LogicalResult ReduceOp::verify() { return success(); }
+LogicalResult TransposeOp::verify() { return success(); }
+LogicalResult ConcatOp::verify() { return success(); }
+LogicalResult GatherOp::verify() { return success(); }
+LogicalResult GatherNdOp::verify() { return success(); }
+LogicalResult IotaOp::verify() { return success(); }
+
+//===----------------------------------------------------------------------===//
+// Normalisation, attention
+//===----------------------------------------------------------------------===//
+
+/// The vectors of a norm have the last extent of its operand.
+static LogicalResult verifyNormVector(Operation *op, Value operand, Value vector,
+                                      StringRef name) {
+  int64_t last = typeOf(operand).getShape().back();
+  auto type = typeOf(vector);
+  if (type.getRank() == 1 && type.getDimSize(0) == last)
+    return success();
+  return op->emitOpError() << name << " must be [" << last
+                           << "], the operand's last extent, but is " << type;
+}
+static LogicalResult verifyRows(Operation *op, Value operand, Value rows,
+                                StringRef name) {
+  if (typeOf(rows).getShape() == typeOf(operand).getShape().drop_back())
+    return success();
+  return op->emitOpError() << name << " must have the operand's shape without its last dim, but is "
+                           << rows.getType() << " for " << operand.getType();
+}
+static LogicalResult verifyAlike(Operation *op, Value a, Value b, StringRef what) {
+  if (a.getType() == b.getType())
+    return success();
+  return op->emitOpError() << what << " must have type " << a.getType()
+                           << ", but has " << b.getType();
+}
+
+LogicalResult LayerNormOp::verify() {
+  if (failed(verifyNormVector(*this, getOperand(), getScale(), "scale")))
+    return failure();
+  return verifyNormVector(*this, getOperand(), getBias(), "bias");
+}
+LogicalResult LayerNormBackwardOp::verify() {
+  if (failed(verifyNormVector(*this, getOperand(), getScale(), "scale")) ||
+      failed(verifyRows(*this, getOperand(), getMean(), "mean")) ||
+      failed(verifyRows(*this, getOperand(), getRstd(), "rstd")))
+    return failure();
+  return verifyAlike(*this, getOperand(), getGradient(), "gradient");
+}
+LogicalResult RmsNormOp::verify() {
+  return verifyNormVector(*this, getOperand(), getScale(), "scale");
+}
+LogicalResult RmsNormBackwardOp::verify() {
+  if (failed(verifyNormVector(*this, getOperand(), getScale(), "scale")) ||
+      failed(verifyRows(*this, getOperand(), getRstd(), "rstd")))
+    return failure();
+  return verifyAlike(*this, getOperand(), getGradient(), "gradient");
+}
+
+/// attention_c1 to c3, for the op and its adjoint.
+template <typename OpT>
+static LogicalResult verifyAttention(OpT op) {
+  auto query = typeOf(op.getQuery()), key = typeOf(op.getKey()),
+       value = typeOf(op.getValue());
+  if (query.getRank() != 4 || key.getRank() != 4 || value.getRank() != 4 ||
+      query.getDimSize(0) != key.getDimSize(0) ||
+      query.getDimSize(3) != key.getDimSize(3) ||
+      key.getShape().take_front(3) != value.getShape().take_front(3))
+    return op.emitOpError("query [B, H, S, D], key [B, K, T, D] and value [B, K, T, Dv] "
+                          "do not agree: ")
+           << query << ", " << key << ", " << value;
+  if (int64_t(op.getKvHeads().size()) != query.getDimSize(1))
+    return op.emitOpError("maps ") << op.getKvHeads().size() << " heads, but query has "
+                                   << query.getDimSize(1);
+  for (auto [head, kv] : llvm::enumerate(op.getKvHeads()))
+    if (kv < 0 || kv >= key.getDimSize(1))
+      return op.emitOpError("maps query head ")
+             << head << " to key/value head " << kv << ", but there are "
+             << key.getDimSize(1);
+  if (!op.getMask())
+    return success();
+  auto mask = typeOf(op.getMask());
+  SmallVector<int64_t> scores = {query.getDimSize(0), query.getDimSize(1),
+                                 query.getDimSize(2), key.getDimSize(2)};
+  auto both = broadcastShapes(scores, mask.getShape());
+  if (failed(both) || *both != scores ||
+      !(mask.getElementType().isInteger(1) || mask.getElementType().isF32()))
+    return op.emitOpError("mask must be f32 or i1 and broadcast to [")
+           << scores << "], but is " << mask;
+  return success();
+}
+
+LogicalResult AttentionOp::verify() { return verifyAttention(*this); }
+LogicalResult AttentionBackwardOp::verify() {
+  if (failed(verifyAttention(*this)))
+    return failure();
+  return verifyAlike(*this, getResult(), getGradient(), "gradient");
+}
+
+LogicalResult RotaryOp::verify() {
+  auto operand = typeOf(getOperand()), cos = typeOf(getCos());
+  if (failed(verifyAlike(*this, getCos(), getSin(), "sin")))
+    return failure();
+  if (operand.getRank() != 4)
+    return emitOpError("operand must be [B, H, S, D], but is ") << operand;
+  int64_t half = cos.getRank() ? cos.getShape().back() : 0;
+  SmallVector<int64_t> wanted(operand.getShape());
+  wanted.back() = half;
+  auto both = broadcastShapes(wanted, cos.getShape());
+  if (failed(both) || *both != wanted || 2 * half > operand.getDimSize(3) || half == 0)
+    return emitOpError("cos and sin must broadcast to [B, H, S, R/2] with R at most ")
+           << operand.getDimSize(3) << ", but are " << cos << " for " << operand;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Index and shape
+//===----------------------------------------------------------------------===//
+
+LogicalResult EmbeddingOp::verify() { return success(); } // by inference
+LogicalResult EmbeddingBackwardOp::verify() {
+  auto ids = typeOf(getIds()), gradient = typeOf(getGradient());
+  if (gradient.getShape().drop_back() == ids.getShape())
+    return success();
+  return emitOpError("gradient must be ids' shape followed by one dim, but is ")
+         << gradient << " for " << ids;
+}
+
+LogicalResult ReshapeOp::verify() {
+  auto operand = typeOf(getOperand()), result = getType();
+  if (llvm::any_of(getShape(), [](int64_t n) { return n < 0; }))
+    return emitOpError("shape must be static, but is [") << getShape() << "]";
+  if (operand.hasStaticShape() && operand.getNumElements() != result.getNumElements())
+    return emitOpError("cannot hold ")
+           << operand.getNumElements() << " elements of " << operand << " in ["
+           << getShape() << "], which has " << result.getNumElements();
+  return success();
+}
+
+LogicalResult BroadcastOp::verify() {
+  auto both = broadcastShapes(typeOf(getOperand()).getShape(), getShape());
+  if (succeeded(both) && ArrayRef<int64_t>(*both) == getShape())
+    return success();
+  return emitOpError("cannot broadcast ") << getOperand().getType() << " to ["
+                                          << getShape() << "]";
+}
+
+/// The part [offset, offset + stride * (size - 1)] of each dim lies within `whole`.
+static LogicalResult verifyPart(Operation *op, ArrayRef<int64_t> offsets,
+                                ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides,
+                                ArrayRef<int64_t> whole) {
+  if (offsets.size() != whole.size() || sizes.size() != whole.size() ||
+      strides.size() != whole.size())
+    return op->emitOpError("needs ") << whole.size() << " offsets, sizes and strides, but has "
+                                     << offsets.size() << ", " << sizes.size()
+                                     << " and " << strides.size();
+  for (auto [dim, offset, size, stride, extent] :
+       llvm::enumerate(offsets, sizes, strides, whole)) {
+    int64_t last = offset + stride * (size - 1);
+    if (size < 0 || stride == 0 ||
+        (size > 0 && (offset < 0 || offset >= extent || last < 0 || last >= extent)))
+      return op->emitOpError("reaches outside dim ")
+             << dim << " of extent " << extent << ": offset " << offset << ", size "
+             << size << ", stride " << stride;
+  }
+  return success();
+}
+
+LogicalResult SliceOp::verify() {
+  return verifyPart(*this, getOffsets(), getSizes(), getStrides(),
+                    typeOf(getOperand()).getShape());
+}
+LogicalResult SliceBackwardOp::verify() {
+  return verifyPart(*this, getOffsets(), typeOf(getGradient()).getShape(),
+                    getStrides(), getShape());
+}
+
+//===----------------------------------------------------------------------===//
+// Losses
+//===----------------------------------------------------------------------===//
+
+LogicalResult CrossEntropyOp::verify() {
+  return verifyRows(*this, getLogits(), getLabels(), "labels");
+}
+LogicalResult CrossEntropyBackwardOp::verify() {
+  if (failed(verifyRows(*this, getLogits(), getLabels(), "labels")))
+    return failure();
+  return verifyRows(*this, getLogits(), getLogSumExp(), "log_sum_exp");
+}

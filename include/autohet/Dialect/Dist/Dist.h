@@ -1,0 +1,26 @@
+//===- Dist.h - the dist dialect --------------------------------*- C++ -*-===//
+
+#ifndef AUTOHET_DIALECT_DIST_DIST_H
+#define AUTOHET_DIALECT_DIST_DIST_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "autohet/Dialect/Dist/DistDialect.h.inc"
+#include "autohet/Dialect/Dist/DistEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "autohet/Dialect/Dist/DistAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "autohet/Dialect/Dist/DistTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "autohet/Dialect/Dist/DistOps.h.inc"
+
+#endif

@@ -1,0 +1,26 @@
+//===- Onnx.h - the onnx dialect --------------------------------*- C++ -*-===//
+
+#ifndef AUTOHET_DIALECT_ONNX_ONNX_H
+#define AUTOHET_DIALECT_ONNX_ONNX_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "autohet/Dialect/Onnx/OnnxDialect.h.inc"
+#include "autohet/Dialect/Onnx/OnnxEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "autohet/Dialect/Onnx/OnnxAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "autohet/Dialect/Onnx/OnnxTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "autohet/Dialect/Onnx/OnnxOps.h.inc"
+
+#endif

@@ -1,0 +1,34 @@
+//===- autohet-opt.cpp - every pass and pipeline, on text -------------------===//
+
+#include "autohet/Dialect/Dist/Dist.h"
+#include "autohet/Dialect/Exec/Exec.h"
+#include "autohet/Dialect/Het/Het.h"
+#include "autohet/Dialect/Onnx/Onnx.h"
+#include "autohet/Passes/Codegen/Passes.h"
+#include "autohet/Passes/Model/Passes.h"
+#include "autohet/Passes/Plan/Passes.h"
+#include "autohet/Passes/Schedule/Passes.h"
+
+#include "mlir/Dialect/DLTI/DLTI.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  registry.insert<autohet::het::HetDialect, autohet::onnx::OnnxDialect,
+                  autohet::dist::DistDialect, autohet::exec::ExecDialect,
+                  mlir::func::FuncDialect, mlir::arith::ArithDialect,
+                  mlir::math::MathDialect, mlir::DLTIDialect>();
+  mlir::registerTransformsPasses();
+  autohet::registerModelPasses();
+  autohet::registerModelPipelines();
+  autohet::registerPlanPasses();
+  autohet::registerPlanPipelines();
+  autohet::registerSchedulePasses();
+  autohet::registerSchedulePipelines();
+  autohet::registerCodegenPasses();
+  autohet::registerCodegenPipelines();
+  return mlir::asMainReturnCode(mlir::MlirOptMain(
+      argc, argv, "autohet: a compiler for mixed clusters\n", registry));
+}
