@@ -70,6 +70,11 @@ if config.has_venv:
     features.add("venv")
 if os.geteuid() == 0:
     features.add("root")
+# PyTorch is no dependency: an interpreter that has it can be named.
+torch_python = os.environ.get("AUTOHET_TORCH_PYTHON")
+if torch_python:
+    features.add("torch")
+config.substitutions.append(("%torch_python", torch_python or "false"))
 for tool in ("mpirun", "chromium"):
     if shutil.which(tool):
         features.add(tool)
