@@ -1,0 +1,177 @@
+"""One PyTorch golden case: compile it, train three steps, compare everything.
+
+    torch_cases.py CASE_FOLDER WORK_FOLDER [--or-refused REGEX] [-- RUN OPTIONS]
+
+Logits, loss, every gradient and the weights after three steps of SGD and of
+AdamW, within the tolerances that the cases' README derives from a float64 run.
+Dynamic files also run at a second batch size and length.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from typing import Dict, List, Optional, Tuple
+
+import numpy as np
+
+from harness import Checks, Run, Tensors, ToolFailed, read_safetensors, tool, write_safetensors
+
+LOGITS, LOSS, GRADIENT, ZERO_GRADIENT = 2e-5, 1e-5, 2e-5, 1e-7
+SGD_WEIGHT, ADAMW_WEIGHT, ADAMW_NOISE = 1e-5, 2e-5, 6e-3
+NOISE_BELOW = 1e-6  # a gradient this small is rounding error, which Adam amplifies
+
+OPTIMIZERS = {
+    "sgd": ["--lr", "0.1"],
+    "adamw": ["--lr", "1e-3", "--betas", "0.9,0.999", "--weight-decay", "0.01"],
+}
+
+
+class Case:
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        with open(os.path.join(folder, "case.json")) as text:
+            self.facts = json.load(text)
+        self.expected = self.tensors("expected")
+        self.dynamic = self.facts["shapes"] == "dynamic"
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def tensors(self, name: str) -> Tensors:
+        return read_safetensors(self.path(name + ".safetensors"))
+
+    def ties(self) -> List[str]:
+        """`--tie` for each tied weight that the exporter copied."""
+        options = []
+        for tie in self.facts["tied"].values():
+            if tie["form"] == "copies":
+                # The constant that bears a parameter's name gives it its name.
+                own, *copies = sorted(tie["graph_constants"], key=lambda c: c.startswith(("val_", "onnx::")))
+                options += [f"--tie={own}={copy}" for copy in copies]
+        return options
+
+    def golden(self, name: str) -> Optional[Tuple[str, Optional[List[int]]]]:
+        """The parameter that a tensor of ours is, and the rows of it if not all."""
+        parameters = self.facts["parameters"]
+        if name in parameters:
+            return name, None
+        for parameter, tie in self.facts["tied"].items():
+            if name in tie["also"]:
+                return parameter, None
+        constant = self.facts["graph_constants_from_parameters"].get(name)
+        # A transposed constant has to come back under its PyTorch name.
+        if constant and constant["how"] in ("same", "rows"):
+            return constant["parameter"], constant.get("rows")
+        return None
+
+
+def noise(gradient: np.ndarray) -> np.ndarray:
+    """Elements whose gradient is only rounding error (rows of zeros are exact)."""
+    small = np.abs(gradient) < NOISE_BELOW
+    if gradient.ndim == 2:
+        small &= np.any(gradient != 0, axis=1, keepdims=True)
+    return small
+
+
+def compare_parameters(case: Case, checks: Checks, kind: str, actual: Tensors, expected: Tensors, compare) -> None:
+    """Calls compare(name, actual, expected, gradient) for each; all must be there."""
+    seen: Dict[str, str] = {}
+    for name, values in actual.items():
+        golden = case.golden(name)
+        if golden is None:
+            checks.failures.append(f"{kind}: {name} is no parameter of the PyTorch model")
+            continue
+        parameter, rows = golden
+        seen[parameter] = name
+        pick = (lambda t: t[rows]) if rows is not None else (lambda t: t)
+        compare(parameter, values, pick(expected[parameter]), pick(case.expected["grad." + parameter]))
+    checks.equal(f"{kind}: parameters without a tensor", sorted(set(case.facts["parameters"]) - set(seen)), [])
+
+
+def compile_case(case: Case, work: str, optimizer: str, batch: int, dims: Dict[str, int]) -> str:
+    program = os.path.join(work, optimizer + "".join(f"-{n}{v}" for n, v in dims.items()))
+    options = [f"--global-batch={batch}", f"--optimizer={optimizer}", *case.ties()]
+    if case.dynamic:
+        options += [f"--microbatch={batch}", *(f"--dim={name}={value}" for name, value in dims.items())]
+    tool("autohet-compile", case.path("model.onnx"), *options, "-o", program)
+    return program
+
+
+def check_optimizer(case: Case, work: str, checks: Checks, optimizer: str, extra: List[str]) -> None:
+    ids = case.tensors("inputs")["input_ids"]
+    program = compile_case(case, work, optimizer, len(ids), {"seq": ids.shape[1]} if case.dynamic else {})
+    run = Run(work, optimizer).train(
+        program, case.path("inputs.safetensors"), case.path("labels.safetensors"), 3, *OPTIMIZERS[optimizer], *extra
+    )
+
+    checks.near("logits", "logits", run.outputs["logits"], case.expected["logits"], LOGITS)
+    golden_losses = case.facts[optimizer]["losses"]
+    checks.equal(f"{optimizer}: steps", len(run.losses), len(golden_losses))
+    for step, (actual, expected) in enumerate(zip(run.losses, golden_losses), 1):
+        # Later losses inherit the weights' difference.
+        checks.near("loss", f"{optimizer} step {step}", actual, expected, LOSS if step == 1 else 5 * LOSS)
+
+    zero = set(case.facts["parameters_with_zero_gradient"])
+
+    def gradient(name: str, actual, expected, _) -> None:
+        if name in zero:
+            checks.near("gradient that is zero", name, actual, expected, ZERO_GRADIENT)
+        else:
+            checks.near("gradient", name, actual, expected, GRADIENT, float(np.abs(expected).max()))
+
+    def weight(name: str, actual, expected, golden_gradient) -> None:
+        if optimizer == "sgd":
+            checks.near("weight after sgd", name, actual, expected, SGD_WEIGHT)
+            return
+        rough = noise(golden_gradient) if name not in zero else np.full(golden_gradient.shape, True)
+        checks.near("weight after adamw", name, actual, expected, ADAMW_WEIGHT, where=~rough)
+        checks.near("the same, noise", name, actual, expected, ADAMW_NOISE, where=rough)
+
+    golden_gradients = {name: case.expected["grad." + name] for name in case.facts["parameters"]}
+    compare_parameters(case, checks, f"{optimizer} gradients", run.gradients, golden_gradients, gradient)
+    compare_parameters(case, checks, f"{optimizer} weights", run.weights, case.tensors(f"after_{optimizer}3"), weight)
+
+
+def check_other_shape(case: Case, work: str, checks: Checks, extra: List[str]) -> None:
+    other = case.tensors("alt_shape")
+    inputs, labels = (os.path.join(work, f"alt-{what}.safetensors") for what in ("inputs", "labels"))
+    write_safetensors(inputs, {n[len("inputs.") :]: t for n, t in other.items() if n.startswith("inputs.")})
+    write_safetensors(labels, {"labels": other["labels"]})
+    batch, length = other["inputs.input_ids"].shape
+    program = compile_case(case, work, "sgd", batch, {"seq": length})
+    run = Run(work, "alt").train(program, inputs, labels, 1, *OPTIMIZERS["sgd"], *extra)
+    checks.near("logits, other shape", "logits", run.outputs["logits"], other["logits"], LOGITS)
+    checks.near("loss, other shape", "loss", run.losses[0], float(other["loss"].reshape(())), LOSS)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("case")
+    parser.add_argument("work")
+    parser.add_argument("--or-refused", metavar="REGEX", help="a compile error that matches is as good")
+    parser.add_argument("--optimizers", default="sgd,adamw")
+    parser.add_argument("extra", nargs="*", help="options for autohet-run, after --")
+    options = parser.parse_args()
+
+    case, checks = Case(options.case), Checks()
+    os.makedirs(options.work, exist_ok=True)
+    try:
+        for optimizer in options.optimizers.split(","):
+            check_optimizer(case, options.work, checks, optimizer, options.extra)
+        if case.dynamic:
+            check_other_shape(case, options.work, checks, options.extra)
+    except ToolFailed as failure:
+        if options.or_refused and failure.status == 1 and re.search(options.or_refused, failure.output):
+            print("refused by name:", failure.output.strip().splitlines()[0])
+            return
+        print("FAIL:", failure)
+        sys.exit(1)
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()
