@@ -48,6 +48,7 @@ def export(
     output_name: str = "logits",
     dynamic_batch: bool = True,
     dynamic_shapes: Any = None,
+    allow_unused: bool = False,
     compare: bool = True,
     tolerance: float = 1e-4,
 ) -> ExportedModel:
@@ -59,6 +60,7 @@ def export(
         are the file's, except the batch.
     dynamic_batch: dim 0 of every input becomes the symbol `batch`.
     dynamic_shapes: as torch.export takes it; replaces `dynamic_batch`.
+    allow_unused: leave parameters out that no output depends on; else an error.
     compare: run the file (onnxruntime, or onnx's own interpreter where that is
         missing) on the example and on one sample less, and raise where an output
         differs from the model's by more than `tolerance`, relative to the
@@ -92,7 +94,7 @@ def export(
             raise ExportError(f"the model returns {len(program.model.graph.outputs)} tensors ({found}); return only what the loss is computed from")
         program.model.graph.outputs[0].name = output_name
         proto = program.model_proto
-        _check_parameters(proto, model, names)
+        names = _check_parameters(proto, model, names, allow_unused)
         _save(proto, path)
 
         difference = None
@@ -208,24 +210,34 @@ def _simplify_around_parameters(model: Any, names: Mapping[int, str], tied: Mapp
         graph.initializers[value.name] = value
 
 
-def _check_parameters(proto: onnx.ModelProto, model: torch.nn.Module, names: Mapping[int, str]) -> None:
-    """Every parameter is there once, under its name, in its shape and bytes."""
+def _check_parameters(
+    proto: onnx.ModelProto, model: torch.nn.Module, names: Mapping[int, str], allow_unused: bool
+) -> dict[int, str]:
+    """Every parameter is there once, under its name, in its shape and bytes.
+
+    Returns those that are in use.
+    """
     import numpy
     from onnx import numpy_helper
 
     found = {tensor.name: tensor for tensor in proto.graph.initializer}
     used = {name for node in proto.graph.node for name in node.input}
     missing = [name for name in names.values() if name not in found or name not in used]
-    if missing:
+    if missing and not allow_unused:
         raise ExportError(
-            "no output depends on parameter " + ", ".join(missing) + "; remove it from the model, "
-            "or set requires_grad and use it: a parameter without a gradient cannot be trained"
+            "no output depends on parameter " + ", ".join(missing) + ": without a gradient it cannot be "
+            "trained; remove it from the model, or pass allow_unused=True to leave it out of the file"
         )
-    for name in names.values():
+    present = {key: name for key, name in names.items() if name not in missing}
+    for name in present.values():
         exported = numpy_helper.to_array(found[name])
         original = model.get_parameter(name).detach().cpu().numpy()
         if exported.shape != original.shape or not numpy.array_equal(exported, original, equal_nan=True):
             raise ExportError(f"parameter {name} of the file is not the model's: this is a bug of autohet.export")
+    for name in missing:
+        for tensor in [t for t in proto.graph.initializer if t.name == name]:
+            proto.graph.initializer.remove(tensor)
+    return present
 
 
 def _save(proto: onnx.ModelProto, path: str) -> None:

@@ -82,6 +82,11 @@ class ExportCases(unittest.TestCase):
         self.assertEqual(list(written.inputs), ["input_ids"])
         self.assertTrue(model.training)
 
+    def test_unused_parameters_can_be_left_out(self) -> None:
+        written = autohet.export(Unused(), self.ids, self.path, allow_unused=True)
+        self.assertEqual(self.floats(), dict(written.parameters))
+        self.assertNotIn("spare.weight", written.parameters)
+
     def test_refusals_name_the_thing(self) -> None:
         for model, text in (
             (Unused(), "spare.weight, spare.bias"),
