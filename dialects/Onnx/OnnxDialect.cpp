@@ -1,10 +1,31 @@
-//===- OnnxDialect.cpp - registration of the onnx dialect -----------------===//
+//===- OnnxDialect.cpp - the onnx dialect and its ops
+//-----------------------===//
+//
+// Registration, verification and the one custom directive of the syntax.
+//
+//===----------------------------------------------------------------------===//
 
 #include "autohet/Dialect/Onnx/Onnx.h"
+
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
+using namespace autohet::onnx;
+
+/// An i64 attribute without its type suffix.
+static ParseResult parsePlainInteger(OpAsmParser &parser,
+                                     IntegerAttr &attribute) {
+  int64_t value;
+  if (parser.parseInteger(value))
+    return failure();
+  attribute = parser.getBuilder().getI64IntegerAttr(value);
+  return success();
+}
+static void printPlainInteger(OpAsmPrinter &printer, Operation *,
+                              IntegerAttr attribute) {
+  printer << attribute.getInt();
+}
 
 #include "autohet/Dialect/Onnx/OnnxDialect.cpp.inc"
 #include "autohet/Dialect/Onnx/OnnxEnums.cpp.inc"
@@ -18,9 +39,31 @@ using namespace mlir;
 #define GET_OP_CLASSES
 #include "autohet/Dialect/Onnx/OnnxOps.cpp.inc"
 
-void autohet::onnx::OnnxDialect::initialize() {
+void OnnxDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "autohet/Dialect/Onnx/OnnxTypes.cpp.inc"
+      >();
   addOperations<
 #define GET_OP_LIST
 #include "autohet/Dialect/Onnx/OnnxOps.cpp.inc"
       >();
+}
+
+LogicalResult InitializerOp::verify() {
+  bool inFile = getFile() && getOffset() && getBytes();
+  if (getValue().has_value() == inFile)
+    return emitOpError("needs either a value or a file, an offset and bytes");
+  auto type = cast<RankedTensorType>(getResult().getType());
+  if (getValue() && getValue()->getType() != type)
+    return emitOpError("value has type ")
+           << getValue()->getType() << ", wanted the result's " << type;
+  if (!inFile)
+    return success();
+  int64_t size = type.getNumElements() *
+                 llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  if (*getBytes() != uint64_t(size))
+    return emitOpError("has ")
+           << *getBytes() << " bytes, wanted " << size << " for " << type;
+  return success();
 }

@@ -23,4 +23,12 @@
 #define GET_OP_CLASSES
 #include "autohet/Dialect/Onnx/OnnxOps.h.inc"
 
+namespace autohet::onnx {
+
+/// Attribute names of graph inputs and outputs, spelled once.
+inline constexpr llvm::StringLiteral kNameAttr = "onnx.name";
+inline constexpr llvm::StringLiteral kDimsAttr = "onnx.dims";
+
+} // namespace autohet::onnx
+
 #endif

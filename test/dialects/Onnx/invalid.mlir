@@ -1,0 +1,23 @@
+// RUN: autohet-opt %s --verify-diagnostics --split-input-file
+
+func.func @neither() {
+  // expected-error @+1 {{needs either a value or a file, an offset and bytes}}
+  %w = onnx.initializer "w" : tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @value_type() {
+  // expected-error @+1 {{value has type 'tensor<2xi64>', wanted the result's 'tensor<3xi64>'}}
+  %w = onnx.initializer "w" value dense<[1, 2]> : tensor<2xi64> : tensor<3xi64>
+  return
+}
+
+// -----
+
+func.func @size() {
+  // expected-error @+1 {{has 4 bytes, wanted 8 for 'tensor<2xf32>'}}
+  %w = onnx.initializer "w" file "m.onnx" offset 0 bytes 4 : tensor<2xf32>
+  return
+}
