@@ -1,0 +1,20 @@
+//===- Checksum.h - XXH64 ----------------------------------------*- C++ -*-===//
+
+#ifndef AUTOHET_RUNTIME_DATA_CHECKSUM_H
+#define AUTOHET_RUNTIME_DATA_CHECKSUM_H
+
+#include <cstdint>
+#include <string>
+
+namespace autohet::runtime {
+
+/// XXH64 with seed 0, as llvm::xxHash64: what the compiler writes beside weights
+/// and the runtime beside checkpoints.
+uint64_t checksum64(const void *data, uint64_t bytes);
+
+/// "xxh64:0123456789abcdef", as files write it.
+std::string checksumText(uint64_t checksum);
+
+} // namespace autohet::runtime
+
+#endif

@@ -1,0 +1,165 @@
+//===- Weights.cpp - initial parameters -------------------------------------===//
+
+#include "data/Weights.h"
+
+#include "autohet/runtime/random.h"
+#include "core/Error.h"
+#include "data/Box.h"
+
+#include <cstring>
+
+namespace autohet::runtime {
+
+namespace {
+class Loader {
+public:
+  Loader(Memory &memory, const WeightOptions &options)
+      : memory(memory), program(memory.program), options(options) {
+    if (!options.overrideFile.empty())
+      file.emplace(options.overrideFile);
+  }
+
+  std::vector<std::string> run() {
+    for (const ah_parameter &parameter : program.parameters)
+      load(parameter);
+    if (file)
+      reportUnused();
+    return std::move(warnings);
+  }
+
+private:
+  WeightsIndex &needIndex() {
+    if (!index) {
+      index.emplace(options.indexPath);
+      uint64_t wanted = program.header().structure_hash;
+      if (index->structureHash() != wanted)
+        fail(AH_ERROR_MISMATCH,
+             "'%s' is of another model: structure %016llx, the program's is %016llx",
+             options.indexPath.c_str(), (unsigned long long)index->structureHash(),
+             (unsigned long long)wanted);
+    }
+    return *index;
+  }
+
+  void load(const ah_parameter &parameter) {
+    std::string name = program.string(parameter.name);
+    if (file && loadFromFile(parameter, name))
+      return;
+    if (parameter.trained && options.draw)
+      return draw(parameter, name);
+    if (parameter.trained && file)
+      file->get(name); // throws, with what the file has
+    loadFromIndex(parameter, name);
+  }
+
+  void requireSame(const std::string &path, const std::string &name, uint8_t dtype,
+                   const std::vector<int64_t> &shape, const ah_parameter &parameter) {
+    Box box = Box::of(parameter);
+    if (shape == box.global && dtype == parameter.dtype)
+      return;
+    fail(AH_ERROR_MISMATCH, "'%s': parameter '%s' is %s %s, wanted %s %s", path.c_str(),
+         name.c_str(), dtypeName(dtype), shapeText(shape.data(), shape.size()).c_str(),
+         dtypeName(parameter.dtype),
+         shapeText(box.global.data(), box.global.size()).c_str());
+  }
+
+  void copy(const ah_parameter &parameter, const char *global, bool transposed) {
+    Box box = Box::of(parameter);
+    unsigned bytes = dtypeBytes(parameter.dtype);
+    std::vector<char> packed(box.elements() * bytes);
+    copyFromGlobal(box, bytes, global, packed.data(), transposed);
+    memory.write(parameter.parameter_buffer, packed.data(), packed.size());
+  }
+
+  bool loadFromFile(const ah_parameter &parameter, const std::string &name) {
+    const TensorInfo *info = file->find(name);
+    // A tied parameter may be there under its other name.
+    if (!info && !options.indexPath.empty() && parameter.trained)
+      for (auto &[alias, target] : needIndex().aliases())
+        if (target == name && !info)
+          info = file->find(alias);
+    if (!info)
+      return false;
+    requireSame(file->path(), name, info->dtype, info->shape, parameter);
+    copy(parameter, file->data(*info), false);
+    return true;
+  }
+
+  void loadFromIndex(const ah_parameter &parameter, const std::string &name) {
+    WeightsIndex &weights = needIndex();
+    auto found = weights.tensors().find(name);
+    if (found == weights.tensors().end())
+      fail(AH_ERROR_MISMATCH, "'%s' has no tensor '%s', which the program needs",
+           weights.path().c_str(), name.c_str());
+    const StoredTensor &tensor = found->second;
+    requireSame(weights.path(), name, tensor.dtype, tensor.shape, parameter);
+    // A part is read without the rest, which its checksum would need.
+    if (Box::of(parameter).isWhole())
+      weights.verify(tensor);
+    copy(parameter, weights.data(tensor), tensor.transposed);
+  }
+
+  // Norms start as the identity and biases at zero, as PyTorch's modules do;
+  // matrices are normal with one deviation.
+  void draw(const ah_parameter &parameter, const std::string &name) {
+    Box box = Box::of(parameter);
+    std::vector<float> values(box.elements());
+    if (parameter.dtype != AH_F32)
+      fail(AH_ERROR_INPUT, "parameter '%s' is %s; --init draws float32", name.c_str(),
+           dtypeName(parameter.dtype));
+    if (box.global.size() < 2) {
+      bool isBias = name.size() >= 4 && name.compare(name.size() - 4, 4, "bias") == 0;
+      for (float &value : values)
+        value = isBias ? 0 : 1;
+    } else {
+      drawNormal(box, ah_init_key(options.seed, name.c_str()), values);
+    }
+    memory.write(parameter.parameter_buffer, values.data(), values.size() * sizeof(float));
+  }
+
+  void drawNormal(const Box &box, uint64_t key, std::vector<float> &values) {
+    std::vector<int64_t> at(box.size.size(), 0);
+    for (float &value : values) {
+      uint64_t element = 0;
+      for (size_t dim = 0; dim < at.size(); ++dim)
+        element = element * box.global[dim] + box.offset[dim] + at[dim];
+      value = static_cast<float>(
+          options.deviation * ah_normal(ah_philox(key, element, AH_RANDOM_INIT, 0)));
+      for (size_t dim = at.size(); dim-- > 0;) {
+        if (++at[dim] < box.size[dim])
+          break;
+        at[dim] = 0;
+      }
+    }
+  }
+
+  // Only the index knows the names that other devices hold.
+  void reportUnused() {
+    WeightsIndex &weights = needIndex();
+    std::string unknown;
+    unsigned count = 0;
+    for (const TensorInfo &info : file->tensors())
+      if (!weights.tensors().count(info.name) && !weights.aliases().count(info.name)) {
+        ++count;
+        if (unknown.size() < 300)
+          unknown += " " + info.name;
+      }
+    if (count)
+      warnings.push_back(format("'%s' has %u tensors that the model does not have:%s",
+                                file->path().c_str(), count, unknown.c_str()));
+  }
+
+  Memory &memory;
+  const Program &program;
+  const WeightOptions &options;
+  std::optional<SafetensorsFile> file;
+  std::optional<WeightsIndex> index;
+  std::vector<std::string> warnings;
+};
+} // namespace
+
+std::vector<std::string> loadWeights(Memory &memory, const WeightOptions &options) {
+  return Loader(memory, options).run();
+}
+
+} // namespace autohet::runtime
