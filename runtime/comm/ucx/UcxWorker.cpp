@@ -1,0 +1,168 @@
+//===- UcxWorker.cpp - one UCX context, worker and its endpoints ----------===//
+
+#include "comm/ucx/UcxWorker.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+using namespace autohet;
+
+ah_status UcxWorker::openContext(const std::string &netDevices) {
+  ucp_config_t *config = nullptr;
+  ucs_status_t status = ucx->ucp_config_read(nullptr, nullptr, &config);
+  if (status != UCS_OK)
+    return ah_fail(AH_ERROR_SYSTEM, "UCX cannot read its configuration: %s",
+                   statusText(status));
+  // Shared memory within a machine, TCP between: what works everywhere. RDMA is
+  // UCX_TLS=rc,... or UCX_TLS=all away.
+  if (!std::getenv("UCX_TLS"))
+    status = ucx->ucp_config_modify(config, "TLS", "posix,sysv,tcp,self");
+  if (status == UCS_OK && !netDevices.empty() && !std::getenv("UCX_NET_DEVICES"))
+    status = ucx->ucp_config_modify(config, "NET_DEVICES", netDevices.c_str());
+  ucp_params_t params;
+  std::memset(&params, 0, sizeof(params));
+  params.field_mask = UCP_PARAM_FIELD_FEATURES;
+  params.features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP;
+  if (status == UCS_OK)
+    status = ucx->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &params,
+                                   config, &context);
+  ucx->ucp_config_release(config);
+  if (status == UCS_OK)
+    return AH_OK;
+  const char *tls = std::getenv("UCX_TLS");
+  return ah_fail(AH_ERROR_SYSTEM,
+                 "UCX %s cannot open a transport (UCX_TLS=%s, interfaces %s): "
+                 "%s",
+                 ucx->ucp_get_version_string(),
+                 tls ? tls : "posix,sysv,tcp,self",
+                 netDevices.empty() ? "all" : netDevices.c_str(),
+                 statusText(status));
+}
+
+ah_status UcxWorker::open(const std::string &netDevices) {
+  if (ah_status status = UcxLibrary::open(ucx))
+    return status;
+  if (ah_status status = openContext(netDevices))
+    return status;
+  ucp_worker_params_t params;
+  std::memset(&params, 0, sizeof(params));
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  // Opened by one thread, then used by another.
+  params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+  ucs_status_t status = ucx->ucp_worker_create(context, &params, &worker);
+  ucp_address_t *address = nullptr;
+  size_t bytes = 0;
+  if (status == UCS_OK)
+    status = ucx->ucp_worker_get_efd(worker, &eventFd);
+  if (status == UCS_OK)
+    status = ucx->ucp_worker_get_address(worker, &address, &bytes);
+  if (status != UCS_OK)
+    return ah_fail(AH_ERROR_SYSTEM, "UCX cannot open a worker: %s",
+                   statusText(status));
+  ownAddress.assign(reinterpret_cast<const char *>(address), bytes);
+  ucx->ucp_worker_release_address(worker, address);
+  return AH_OK;
+}
+
+void UcxWorker::setPeers(std::vector<std::string> addresses) {
+  peers.clear();
+  for (uint32_t rank = 0; rank < addresses.size(); ++rank)
+    peers.push_back({this, rank, std::move(addresses[rank]), nullptr});
+}
+
+void UcxWorker::lost(void *argument, ucp_ep_h, ucs_status_t status) {
+  auto *peer = static_cast<Peer *>(argument);
+  if (peer->owner->onPeerLost)
+    peer->owner->onPeerLost(peer->rank, peer->owner->statusText(status));
+}
+
+/// Endpoints are made at the first send: most ranks talk to few others.
+ucs_status_t UcxWorker::connect(Peer &peer) {
+  ucp_ep_params_t params;
+  std::memset(&params, 0, sizeof(params));
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
+  params.address =
+      reinterpret_cast<const ucp_address_t *>(peer.address.data());
+  // Without this mode UCX ends the process when a connection breaks.
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler.cb = lost;
+  params.err_handler.arg = &peer;
+  return ucx->ucp_ep_create(worker, &params, &peer.endpoint);
+}
+
+/// UCX's two forms of one message: plain bytes, or a list of pieces.
+static void describe(const ucp_dt_iov_t *pieces, size_t count,
+                     const void *&buffer, size_t &length,
+                     ucp_request_param_t &params) {
+  params.op_attr_mask =
+      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  buffer = pieces[0].buffer;
+  length = pieces[0].length;
+  if (count == 1)
+    return;
+  params.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+  params.datatype = ucp_dt_make_iov();
+  buffer = pieces;
+  length = count;
+}
+
+ucs_status_ptr_t UcxWorker::send(uint32_t rank, uint64_t tag,
+                                 const ucp_dt_iov_t *pieces, size_t count,
+                                 ucp_send_nbx_callback_t callback, void *user) {
+  Peer &peer = peers[rank];
+  if (!peer.endpoint)
+    if (ucs_status_t status = connect(peer); status != UCS_OK)
+      return reinterpret_cast<ucs_status_ptr_t>(static_cast<intptr_t>(status));
+  ucp_request_param_t params;
+  const void *buffer;
+  size_t length;
+  describe(pieces, count, buffer, length, params);
+  params.cb.send = callback;
+  params.user_data = user;
+  return ucx->ucp_tag_send_nbx(peer.endpoint, buffer, length, tag, &params);
+}
+
+ucs_status_ptr_t UcxWorker::receive(uint64_t tag, const ucp_dt_iov_t *pieces,
+                                    size_t count,
+                                    ucp_tag_recv_nbx_callback_t callback,
+                                    void *user, ucp_tag_recv_info_t *info) {
+  ucp_request_param_t params;
+  const void *buffer;
+  size_t length;
+  describe(pieces, count, buffer, length, params);
+  params.op_attr_mask |= UCP_OP_ATTR_FIELD_RECV_INFO;
+  params.cb.recv = callback;
+  params.user_data = user;
+  params.recv_info.tag_info = info;
+  return ucx->ucp_tag_recv_nbx(worker, const_cast<void *>(buffer), length, tag,
+                               ~0ull, &params);
+}
+
+void UcxWorker::close(double seconds) {
+  auto end = std::chrono::steady_clock::now() +
+             std::chrono::duration<double>(seconds);
+  for (Peer &peer : peers) {
+    if (!peer.endpoint)
+      continue;
+    ucp_request_param_t params;
+    std::memset(&params, 0, sizeof(params));
+    ucs_status_ptr_t request = ucx->ucp_ep_close_nbx(peer.endpoint, &params);
+    peer.endpoint = nullptr;
+    if (!UCS_PTR_IS_PTR(request))
+      continue;
+    while (ucx->ucp_request_check_status(request) == UCS_INPROGRESS &&
+           std::chrono::steady_clock::now() < end)
+      ucx->ucp_worker_progress(worker);
+    ucx->ucp_request_free(request);
+  }
+}
+
+UcxWorker::~UcxWorker() {
+  if (worker)
+    ucx->ucp_worker_destroy(worker);
+  if (context)
+    ucx->ucp_cleanup(context);
+}
