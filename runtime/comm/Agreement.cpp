@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <vector>
 
-using namespace autohet;
+using namespace autohet::runtime;
 
 namespace {
 
@@ -80,11 +80,12 @@ static Contribution sum(const std::vector<Contribution> &all) {
   return total;
 }
 
-ah_status autohet::agreeOverTransfers(const ah_comm_table &table, ah_comm *comm,
-                                      uint32_t rank, uint32_t worldSize,
-                                      uint64_t round, uint32_t channel,
-                                      const char *what,
-                                      ah_agreement &agreement) {
+ah_status autohet::runtime::agreeOverTransfers(const ah_comm_table &table,
+                                               ah_comm *comm, uint32_t rank,
+                                               uint32_t worldSize,
+                                               uint64_t round, uint32_t channel,
+                                               const char *what,
+                                               ah_agreement &agreement) {
   Contribution mine;
   mine.squared_norm = agreement.squared_norm;
   mine.loss = agreement.loss;

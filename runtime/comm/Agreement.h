@@ -5,7 +5,7 @@
 
 #include "autohet/runtime/comm.h"
 
-namespace autohet {
+namespace autohet::runtime {
 
 /// Sums and ors `agreement` over all ranks through `table`'s transfers.
 /// `round` counts the calls on `channel`, alike on all ranks.
@@ -14,6 +14,6 @@ ah_status agreeOverTransfers(const ah_comm_table &table, ah_comm *comm,
                              uint32_t channel, const char *what,
                              ah_agreement &agreement);
 
-} // namespace autohet
+} // namespace autohet::runtime
 
 #endif

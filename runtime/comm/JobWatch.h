@@ -1,8 +1,8 @@
 //===- JobWatch.h - what a transport asks about its job -------------------===//
 //
-// A transport sees bytes that do not come; whether their sender is dead, slow or
-// waiting itself is known to the supervisor. The two meet here, so that each can
-// be tested without the other.
+// A transport sees bytes that do not come; whether their sender is dead, slow
+// or waiting itself is known to the supervisor. The two meet here, so that each
+// can be tested without the other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <string>
 
-namespace autohet {
+namespace autohet::runtime {
 
 class JobWatch {
 public:
@@ -36,6 +36,6 @@ public:
   virtual int eventFd() const { return -1; }
 };
 
-} // namespace autohet
+} // namespace autohet::runtime
 
 #endif

@@ -9,7 +9,7 @@
 #include <charconv>
 #include <cmath>
 
-using namespace autohet;
+using namespace autohet::runtime;
 
 const Json *Json::find(std::string_view key) const {
   for (const auto &[name, value] : fields)
@@ -253,8 +253,8 @@ private:
 
 } // namespace
 
-bool autohet::parseJson(std::string_view text, Json &value,
-                        std::string &error) {
+bool autohet::runtime::parseJson(std::string_view text, Json &value,
+                                 std::string &error) {
   value = Json();
   return Parser(text, error).parseAll(value);
 }

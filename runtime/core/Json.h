@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace autohet {
+namespace autohet::runtime {
 
 struct Json {
   enum Kind { Null, Bool, Integer, Number, String, Array, Object };
@@ -42,6 +42,6 @@ struct Json {
 /// "line L, column C: what is wrong".
 bool parseJson(std::string_view text, Json &value, std::string &error);
 
-} // namespace autohet
+} // namespace autohet::runtime
 
 #endif

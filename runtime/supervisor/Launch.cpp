@@ -10,7 +10,7 @@
 #include <charconv>
 #include <cstring>
 
-using namespace autohet;
+using namespace autohet::runtime;
 
 namespace {
 
@@ -27,8 +27,8 @@ struct Claim {
     if (rank >= 0)
       result = rankName + "=" + std::to_string(rank);
     if (size >= 0)
-      result += (result.empty() ? "" : ", ") + sizeName + "=" +
-                std::to_string(size);
+      result +=
+          (result.empty() ? "" : ", ") + sizeName + "=" + std::to_string(size);
     return result;
   }
 };
@@ -54,8 +54,7 @@ public:
     if (!text || !*text)
       return -1;
     int64_t value = -1;
-    auto [end, status] =
-        std::from_chars(text, text + std::strlen(text), value);
+    auto [end, status] = std::from_chars(text, text + std::strlen(text), value);
     if ((status != std::errc() || *end || value < 0) && error.empty())
       error = std::string(name) + "=" + text +
               " in the environment: expected a number that is not negative";
@@ -132,8 +131,7 @@ static std::string decideAddress(const Manifest &manifest,
              (address.empty() ? "no address" : "the address " + address);
   }
   if (remote && (address.empty() || isLoopbackName(address)))
-    error = source + ", which node " + remote->name + " at " +
-            remote->address +
+    error = source + ", which node " + remote->name + " at " + remote->address +
             " cannot reach; set MASTER_ADDR to an address of node " +
             manifest.nodes[0].name + " that the others reach";
   return address.empty() ? "127.0.0.1" : address;
@@ -146,10 +144,10 @@ static uint16_t portOfJob(uint64_t jobHash) {
 }
 
 std::optional<Launch>
-autohet::decideLaunch(const Manifest &manifest, uint32_t node,
-                      const ah_supervisor_options &options,
-                      const Environment &environment, uint64_t jobHash,
-                      std::string &error) {
+autohet::runtime::decideLaunch(const Manifest &manifest, uint32_t node,
+                               const ah_supervisor_options &options,
+                               const Environment &environment, uint64_t jobHash,
+                               std::string &error) {
   error.clear();
   Claim claim = decideClaim(options, environment, error);
   if (!error.empty())

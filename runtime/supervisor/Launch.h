@@ -16,7 +16,7 @@
 #include <functional>
 #include <optional>
 
-namespace autohet {
+namespace autohet::runtime {
 
 /// Null where the variable is not set.
 using Environment = std::function<const char *(const char *name)>;
@@ -37,6 +37,6 @@ std::optional<Launch> decideLaunch(const Manifest &manifest, uint32_t node,
                                    const Environment &environment,
                                    uint64_t jobHash, std::string &error);
 
-} // namespace autohet
+} // namespace autohet::runtime
 
 #endif

@@ -11,9 +11,9 @@
 #include <map>
 #include <set>
 
-using namespace autohet;
+using namespace autohet::runtime;
 
-bool autohet::isLoopbackName(std::string_view address) {
+bool autohet::runtime::isLoopbackName(std::string_view address) {
   return address == "localhost" || address == "::1" ||
          address.substr(0, 4) == "127.";
 }
@@ -207,8 +207,8 @@ static std::string findContradiction(const Manifest &manifest) {
   return "";
 }
 
-bool autohet::parseManifest(std::string_view text, Manifest &manifest,
-                            std::string &error) {
+bool autohet::runtime::parseManifest(std::string_view text, Manifest &manifest,
+                                     std::string &error) {
   Json root;
   error.clear();
   if (!parseJson(text, root, error))
@@ -230,9 +230,8 @@ bool autohet::parseManifest(std::string_view text, Manifest &manifest,
     const Json *values = reader.get(key, Json::Array, required);
     for (size_t i = 0; values && i < values->items.size(); ++i) {
       out.emplace_back();
-      read(values->items[i],
-           std::string(key) + "[" + std::to_string(i) + "]", out.back(),
-           error);
+      read(values->items[i], std::string(key) + "[" + std::to_string(i) + "]",
+           out.back(), error);
     }
   };
   list("nodes", true, manifest.nodes, readNode);

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace autohet {
+namespace autohet::runtime {
 
 struct ManifestNode {
   std::string name;
@@ -62,6 +62,6 @@ bool parseManifest(std::string_view text, Manifest &manifest,
 /// name server.
 bool isLoopbackName(std::string_view address);
 
-} // namespace autohet
+} // namespace autohet::runtime
 
 #endif

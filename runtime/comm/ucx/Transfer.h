@@ -1,9 +1,10 @@
 //===- Transfer.h - one message on its way --------------------------------===//
 //
-// What the transport keeps of a request: UCX's handle, the stall clock, and in
-// debug mode a header that travels before the payload. Two programs that
-// disagree about a message then fail with both sides' names instead of
-// computing with the wrong bytes.
+// What the transport keeps of a request: the stall clock, and in debug mode the
+// header, a message of its own before the payload. (In one message it would be
+// lost where the lengths differ, since UCX drops what does not fit.) Two
+// programs that disagree about a message then fail with both sides' names
+// instead of computing with the wrong bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,11 +15,10 @@
 
 #include <cstring>
 #include <string>
-#include <ucp/api/ucp.h>
 
 struct ah_comm;
 
-namespace autohet {
+namespace autohet::runtime {
 
 struct MessageHeader {
   uint64_t magic, bytes, step;
@@ -26,20 +26,21 @@ struct MessageHeader {
   char what[64];
 };
 constexpr uint64_t messageMagic = 0x4547415353454d41ull; // "AMESSAGE"
+/// Set in the tags of headers; no ah_tag_kind reaches it.
+constexpr uint64_t headerTagBit = 1ull << (AH_TAG_BITS - 1);
 
 struct Transfer {
   ah_comm *owner = nullptr;
   ah_request *request = nullptr;
-  void *handle = nullptr; ///< UCX's; null when UCX is done with it
-  size_t index = 0;       ///< in the owner's list of active transfers
+  size_t index = 0; ///< in the owner's list of active transfers
   uint64_t peerCommands = 0;
-  double silent_s = 0; ///< since the peer's counter moved, while we were awake
+  double silent_s = 0;  ///< since the peer's counter moved, while we were awake
+  uint32_t pending = 0; ///< messages that UCX still sends
   MessageHeader header;
-  ucp_dt_iov_t pieces[2];
 
   void fillHeader() {
-    header = {messageMagic, request->bytes, request->step, request->microbatch,
-              {}};
+    header = {
+        messageMagic, request->bytes, request->step, request->microbatch, {}};
     std::strncpy(header.what, request->what ? request->what : "",
                  sizeof(header.what) - 1);
   }
@@ -47,7 +48,7 @@ struct Transfer {
   /// "" if the sender meant this message, else how the two differ.
   std::string compareHeader() const {
     if (header.magic != messageMagic)
-      return "its sender does not check messages: start all nodes alike";
+      return "its header is damaged";
     if (header.bytes != request->bytes)
       return "the sender's '" + std::string(header.what) + "' has " +
              std::to_string(header.bytes) + " bytes, this one " +
@@ -61,6 +62,6 @@ struct Transfer {
   }
 };
 
-} // namespace autohet
+} // namespace autohet::runtime
 
 #endif

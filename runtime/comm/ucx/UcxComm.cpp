@@ -26,7 +26,7 @@
 #include <unistd.h>
 #include <unordered_map>
 
-using namespace autohet;
+using namespace autohet::runtime;
 using Clock = std::chrono::steady_clock;
 
 /// How long the thread polls after the last message before it sleeps.
@@ -79,6 +79,11 @@ private:
   void tick();
   void advanceStallClocks(double elapsed_s);
   void begin(std::unique_ptr<Transfer> owned);
+  uint64_t tagOf(const ah_request &request) const;
+  void beginSend(Transfer *transfer);
+  void endSend(Transfer *transfer);
+  void post(Transfer *transfer, uint64_t tag, void *data, size_t bytes,
+            ucp_tag_recv_nbx_callback_t callback);
   void finish(Transfer *transfer, ah_status status, const std::string &text);
   void endReceive(Transfer *transfer, ucs_status_t status, size_t length);
   void breakOff(Transfer *transfer, const std::string &why);
@@ -86,6 +91,8 @@ private:
   std::string describe(const ah_request &request) const;
 
   static void sent(void *, ucs_status_t status, void *user);
+  static void receivedHeader(void *, ucs_status_t status,
+                             const ucp_tag_recv_info_t *info, void *user);
   static void received(void *, ucs_status_t status,
                        const ucp_tag_recv_info_t *info, void *user);
 };
@@ -98,9 +105,8 @@ ah_status ah_comm::open(std::string &address) {
   if (ah_status status = ucx.open(options.netDevices))
     return status;
   ucx.onPeerLost = [this](uint32_t peer, const char *error) {
-    breakOff(nullptr, "the connection to " +
-                          options.watch->describeRank(peer) + " broke: " +
-                          error);
+    breakOff(nullptr, "the connection to " + options.watch->describeRank(peer) +
+                          " broke: " + error);
   };
   wakeFd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wakeFd < 0)
@@ -217,7 +223,7 @@ void ah_comm::run() {
       sleep();
   }
   // What is on its way out is delivered, unless the other side is dead anyway.
-  if (broken)
+  if (broken || !active.empty())
     ucx.abandon();
   else
     ucx.close(/*seconds=*/5);
@@ -273,51 +279,91 @@ void ah_comm::begin(std::unique_ptr<Transfer> owned) {
   active.push_back(std::move(owned));
   ah_request &request = *transfer->request;
   transfer->peerCommands = options.watch->commandsOf(request.peer);
-  transfer->pieces[0] = {&transfer->header, sizeof(MessageHeader)};
-  transfer->pieces[1] = {request.data, request.bytes};
-  const ucp_dt_iov_t *pieces = transfer->pieces + !options.checkMessages;
-  size_t count = options.checkMessages ? 2 : 1;
-
-  // The upper bits of UCX's tag say who sends.
-  uint64_t sender = request.is_send ? options.rank : request.peer;
-  uint64_t tag = sender << AH_TAG_BITS | request.tag;
-  ucp_tag_recv_info_t info = {};
-  if (request.is_send) {
-    transfer->fillHeader();
-    transfer->handle =
-        ucx.send(request.peer, tag, pieces, count, sent, transfer);
-  } else {
-    transfer->handle =
-        ucx.receive(tag, pieces, count, received, transfer, &info);
-  }
-  if (UCS_PTR_IS_PTR(transfer->handle))
-    return; // a callback ends it
-  ucs_status_t status = UCS_PTR_STATUS(transfer->handle);
-  transfer->handle = nullptr;
-  if (!request.is_send)
-    endReceive(transfer, status, info.length);
-  else if (status == UCS_OK)
-    finish(transfer, AH_OK, "");
+  if (request.is_send)
+    beginSend(transfer);
+  else if (options.checkMessages)
+    post(transfer, tagOf(request) | headerTagBit, &transfer->header,
+         sizeof(MessageHeader), receivedHeader);
   else
-    breakOff(transfer, ucx.statusText(status));
+    post(transfer, tagOf(request), request.data, request.bytes, received);
+}
+
+/// The upper bits of UCX's tag say who sends.
+uint64_t ah_comm::tagOf(const ah_request &request) const {
+  uint64_t sender = request.is_send ? options.rank : request.peer;
+  return sender << AH_TAG_BITS | request.tag;
+}
+
+void ah_comm::beginSend(Transfer *transfer) {
+  ah_request &request = *transfer->request;
+  transfer->fillHeader();
+  struct {
+    uint64_t tag;
+    const void *data;
+    size_t bytes;
+  } messages[] = {
+      {tagOf(request) | headerTagBit, &transfer->header, sizeof(MessageHeader)},
+      {tagOf(request), request.data, request.bytes}};
+  transfer->pending = 1; // until all are on their way
+  for (auto *message = messages + !options.checkMessages;
+       message != std::end(messages); ++message) {
+    ucs_status_ptr_t result =
+        ucx.send(request.peer, message->tag, message->data, message->bytes,
+                 sent, transfer);
+    if (UCS_PTR_IS_PTR(result))
+      ++transfer->pending; // `sent` will count it
+    else if (ucs_status_t status = UCS_PTR_STATUS(result); status != UCS_OK)
+      return breakOff(transfer, ucx.statusText(status));
+  }
+  endSend(transfer);
+}
+
+void ah_comm::endSend(Transfer *transfer) {
+  if (--transfer->pending == 0)
+    finish(transfer, AH_OK, "");
 }
 
 void ah_comm::sent(void *handle, ucs_status_t status, void *user) {
   auto *transfer = static_cast<Transfer *>(user);
   ah_comm *comm = transfer->owner;
-  transfer->handle = nullptr;
   comm->ucx.release(handle);
   if (status == UCS_OK)
-    comm->finish(transfer, AH_OK, "");
+    comm->endSend(transfer);
   else
     comm->breakOff(transfer, comm->ucx.statusText(status));
+}
+
+void ah_comm::post(Transfer *transfer, uint64_t tag, void *data, size_t bytes,
+                   ucp_tag_recv_nbx_callback_t callback) {
+  ucs_status_ptr_t result = ucx.receive(tag, data, bytes, callback, transfer);
+  if (UCS_PTR_IS_ERR(result))
+    breakOff(transfer, ucx.statusText(UCS_PTR_STATUS(result)));
+  // Else the callback ends it, or has: `transfer` may be gone.
+}
+
+/// Headers of equal tags arrive in order, so their payloads are awaited in
+/// order.
+void ah_comm::receivedHeader(void *handle, ucs_status_t status,
+                             const ucp_tag_recv_info_t *, void *user) {
+  auto *transfer = static_cast<Transfer *>(user);
+  ah_comm *comm = transfer->owner;
+  ah_request &request = *transfer->request;
+  comm->ucx.release(handle);
+  if (status != UCS_OK)
+    return comm->breakOff(transfer, comm->ucx.statusText(status));
+  std::string difference = transfer->compareHeader();
+  if (difference.empty())
+    comm->post(transfer, comm->tagOf(request), request.data, request.bytes,
+               received);
+  else
+    comm->finish(transfer, AH_ERROR_MISMATCH,
+                 comm->describe(request) + ": " + difference);
 }
 
 void ah_comm::received(void *handle, ucs_status_t status,
                        const ucp_tag_recv_info_t *info, void *user) {
   auto *transfer = static_cast<Transfer *>(user);
   ah_comm *comm = transfer->owner;
-  transfer->handle = nullptr;
   comm->endReceive(transfer, status, info->length);
   comm->ucx.release(handle);
 }
@@ -325,19 +371,15 @@ void ah_comm::received(void *handle, ucs_status_t status,
 void ah_comm::endReceive(Transfer *transfer, ucs_status_t status,
                          size_t length) {
   const ah_request &request = *transfer->request;
-  size_t header = options.checkMessages ? sizeof(MessageHeader) : 0;
   if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED)
     return breakOff(transfer, ucx.statusText(status));
   std::string difference;
-  if (header && (length >= header || status != UCS_OK))
-    difference = transfer->compareHeader();
-  if (difference.empty() && status == UCS_ERR_MESSAGE_TRUNCATED)
+  if (status == UCS_ERR_MESSAGE_TRUNCATED)
     difference = "the message is longer than the " +
                  std::to_string(request.bytes) + " bytes expected";
-  else if (difference.empty() && length != request.bytes + header)
+  else if (length != request.bytes)
     difference = "the message has " + std::to_string(length) +
-                 " bytes, expected were " +
-                 std::to_string(request.bytes + header);
+                 " bytes, expected were " + std::to_string(request.bytes);
   if (difference.empty())
     return finish(transfer, AH_OK, "");
   finish(transfer, AH_ERROR_MISMATCH, describe(request) + ": " + difference);
@@ -386,7 +428,8 @@ void ah_comm::failAll(const std::string &reason) {
   broken = true;
   while (!active.empty()) {
     Transfer *transfer = active.back().get();
-    finish(transfer, AH_ERROR_PEER, describe(*transfer->request) + ": " + reason);
+    finish(transfer, AH_ERROR_PEER,
+           describe(*transfer->request) + ": " + reason);
   }
 }
 
@@ -441,7 +484,7 @@ static ah_status barrier(ah_comm *comm, const char *what) {
                             /*channel=*/1, what, nothing);
 }
 
-const ah_comm_table &autohet::ucxTable() {
+const ah_comm_table &autohet::runtime::ucxTable() {
   static const ah_comm_table table = {
       sizeof(ah_comm_table),
       AH_COMM_VERSION,
@@ -456,8 +499,8 @@ const ah_comm_table &autohet::ucxTable() {
   return table;
 }
 
-ah_status autohet::openUcx(const UcxOptions &options, ah_comm *&comm,
-                           std::string &address) {
+ah_status autohet::runtime::openUcx(const UcxOptions &options, ah_comm *&comm,
+                                    std::string &address) {
   auto owned = std::make_unique<ah_comm>(options);
   if (ah_status status = owned->open(address))
     return status;
@@ -465,6 +508,7 @@ ah_status autohet::openUcx(const UcxOptions &options, ah_comm *&comm,
   return AH_OK;
 }
 
-void autohet::connectUcx(ah_comm *comm, std::vector<std::string> addresses) {
+void autohet::runtime::connectUcx(ah_comm *comm,
+                                  std::vector<std::string> addresses) {
   comm->connect(std::move(addresses));
 }

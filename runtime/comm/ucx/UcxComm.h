@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace autohet {
+namespace autohet::runtime {
 
 struct UcxOptions {
   uint32_t rank = 0, worldSize = 1;
@@ -30,6 +30,6 @@ ah_status openUcx(const UcxOptions &options, ah_comm *&comm,
 /// All ranks' addresses, this one's included, in rank order.
 void connectUcx(ah_comm *comm, std::vector<std::string> addresses);
 
-} // namespace autohet
+} // namespace autohet::runtime
 
 #endif

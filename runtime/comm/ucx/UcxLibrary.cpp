@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <dlfcn.h>
 
-using namespace autohet;
+using namespace autohet::runtime;
 
 /// UCX reads these when it is loaded. What the user sets stays.
 static void setDefaults() {
@@ -33,10 +33,11 @@ static ah_status load(UcxLibrary &library) {
                    "UCX's library libucs.so.0 cannot be opened: %s", dlerror());
   auto find = [](void *handle, const char *file, const char *name, void **out) {
     *out = dlsym(handle, name);
-    return *out ? AH_OK
-                : ah_fail(AH_ERROR_NOT_FOUND,
-                          "%s has no symbol %s: autohet needs UCX 1.12 or newer",
-                          file, name);
+    return *out
+               ? AH_OK
+               : ah_fail(AH_ERROR_NOT_FOUND,
+                         "%s has no symbol %s: autohet needs UCX 1.12 or newer",
+                         file, name);
   };
 #define AUTOHET_UCP(name)                                                      \
   if (find(ucp, "libucp.so.0", #name,                                          \

@@ -12,18 +12,18 @@
 
 #include <ucp/api/ucp.h>
 
-namespace autohet {
+namespace autohet::runtime {
 
 struct UcxLibrary {
 #define AUTOHET_UCP(name) decltype(&::name) name = nullptr;
 #define AUTOHET_UCS(name) decltype(&::name) name = nullptr;
 #include "comm/ucx/UcxSymbols.def"
 
-  /// The library of this process, opened by the first call. On failure `library`
-  /// is null and the last error names the library or the symbol.
+  /// The library of this process, opened by the first call. On failure
+  /// `library` is null and the last error names the library or the symbol.
   static ah_status open(const UcxLibrary *&library);
 };
 
-} // namespace autohet
+} // namespace autohet::runtime
 
 #endif

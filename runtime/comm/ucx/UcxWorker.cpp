@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
-using namespace autohet;
+using namespace autohet::runtime;
 
 ah_status UcxWorker::openContext(const std::string &netDevices) {
   ucp_config_t *config = nullptr;
@@ -18,7 +18,8 @@ ah_status UcxWorker::openContext(const std::string &netDevices) {
   // UCX_TLS=rc,... or UCX_TLS=all away.
   if (!std::getenv("UCX_TLS"))
     status = ucx->ucp_config_modify(config, "TLS", "posix,sysv,tcp,self");
-  if (status == UCS_OK && !netDevices.empty() && !std::getenv("UCX_NET_DEVICES"))
+  if (status == UCS_OK && !netDevices.empty() &&
+      !std::getenv("UCX_NET_DEVICES"))
     status = ucx->ucp_config_modify(config, "NET_DEVICES", netDevices.c_str());
   ucp_params_t params;
   std::memset(&params, 0, sizeof(params));
@@ -31,13 +32,12 @@ ah_status UcxWorker::openContext(const std::string &netDevices) {
   if (status == UCS_OK)
     return AH_OK;
   const char *tls = std::getenv("UCX_TLS");
-  return ah_fail(AH_ERROR_SYSTEM,
-                 "UCX %s cannot open a transport (UCX_TLS=%s, interfaces %s): "
-                 "%s",
-                 ucx->ucp_get_version_string(),
-                 tls ? tls : "posix,sysv,tcp,self",
-                 netDevices.empty() ? "all" : netDevices.c_str(),
-                 statusText(status));
+  return ah_fail(
+      AH_ERROR_SYSTEM,
+      "UCX %s cannot open a transport (UCX_TLS=%s, interfaces %s): "
+      "%s",
+      ucx->ucp_get_version_string(), tls ? tls : "posix,sysv,tcp,self",
+      netDevices.empty() ? "all" : netDevices.c_str(), statusText(status));
 }
 
 ah_status UcxWorker::open(const std::string &netDevices) {
@@ -84,8 +84,7 @@ ucs_status_t UcxWorker::connect(Peer &peer) {
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER |
                       UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
-  params.address =
-      reinterpret_cast<const ucp_address_t *>(peer.address.data());
+  params.address = reinterpret_cast<const ucp_address_t *>(peer.address.data());
   // Without this mode UCX ends the process when a connection breaks.
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler.cb = lost;
@@ -93,57 +92,38 @@ ucs_status_t UcxWorker::connect(Peer &peer) {
   return ucx->ucp_ep_create(worker, &params, &peer.endpoint);
 }
 
-/// UCX's two forms of one message: plain bytes, or a list of pieces.
-static void describe(const ucp_dt_iov_t *pieces, size_t count,
-                     const void *&buffer, size_t &length,
-                     ucp_request_param_t &params) {
-  params.op_attr_mask =
-      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  buffer = pieces[0].buffer;
-  length = pieces[0].length;
-  if (count == 1)
-    return;
-  params.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
-  params.datatype = ucp_dt_make_iov();
-  buffer = pieces;
-  length = count;
-}
-
-ucs_status_ptr_t UcxWorker::send(uint32_t rank, uint64_t tag,
-                                 const ucp_dt_iov_t *pieces, size_t count,
-                                 ucp_send_nbx_callback_t callback, void *user) {
+ucs_status_ptr_t UcxWorker::send(uint32_t rank, uint64_t tag, const void *data,
+                                 size_t bytes, ucp_send_nbx_callback_t callback,
+                                 void *user) {
   Peer &peer = peers[rank];
   if (!peer.endpoint)
     if (ucs_status_t status = connect(peer); status != UCS_OK)
       return reinterpret_cast<ucs_status_ptr_t>(static_cast<intptr_t>(status));
   ucp_request_param_t params;
-  const void *buffer;
-  size_t length;
-  describe(pieces, count, buffer, length, params);
+  params.op_attr_mask =
+      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   params.cb.send = callback;
   params.user_data = user;
-  return ucx->ucp_tag_send_nbx(peer.endpoint, buffer, length, tag, &params);
+  return ucx->ucp_tag_send_nbx(peer.endpoint, data, bytes, tag, &params);
 }
 
-ucs_status_ptr_t UcxWorker::receive(uint64_t tag, const ucp_dt_iov_t *pieces,
-                                    size_t count,
+ucs_status_ptr_t UcxWorker::receive(uint64_t tag, void *data, size_t bytes,
                                     ucp_tag_recv_nbx_callback_t callback,
-                                    void *user, ucp_tag_recv_info_t *info) {
+                                    void *user) {
   ucp_request_param_t params;
-  const void *buffer;
-  size_t length;
-  describe(pieces, count, buffer, length, params);
-  params.op_attr_mask |= UCP_OP_ATTR_FIELD_RECV_INFO;
+  // UCX 1.13 does not tell the length of a message that was there already
+  // unless the callback is asked for in that case too.
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA |
+                        UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
   params.cb.recv = callback;
   params.user_data = user;
-  params.recv_info.tag_info = info;
-  return ucx->ucp_tag_recv_nbx(worker, const_cast<void *>(buffer), length, tag,
-                               ~0ull, &params);
+  return ucx->ucp_tag_recv_nbx(worker, data, bytes, tag, ~0ull, &params);
 }
 
 void UcxWorker::close(double seconds) {
-  auto end = std::chrono::steady_clock::now() +
-             std::chrono::duration<double>(seconds);
+  auto end =
+      std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   for (Peer &peer : peers) {
     if (!peer.endpoint)
       continue;

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace autohet {
+namespace autohet::runtime {
 
 class UcxWorker {
 public:
@@ -35,15 +35,14 @@ public:
   /// Called by progress() when the connection to a peer broke.
   std::function<void(uint32_t peer, const char *error)> onPeerLost;
 
-  /// One message of one or two pieces. Returns UCX's request, null when it has
-  /// ended already, or an error (UCS_PTR_IS_ERR); `user` is given to the
-  /// callback.
-  ucs_status_ptr_t send(uint32_t peer, uint64_t tag, const ucp_dt_iov_t *pieces,
-                        size_t count, ucp_send_nbx_callback_t callback,
+  /// Returns UCX's request, null when a send has ended already, or an error
+  /// (UCS_PTR_IS_ERR); `user` is given to the callback, which a receive may
+  /// call before it returns.
+  ucs_status_ptr_t send(uint32_t peer, uint64_t tag, const void *data,
+                        size_t bytes, ucp_send_nbx_callback_t callback,
                         void *user);
-  ucs_status_ptr_t receive(uint64_t tag, const ucp_dt_iov_t *pieces,
-                           size_t count, ucp_tag_recv_nbx_callback_t callback,
-                           void *user, ucp_tag_recv_info_t *info);
+  ucs_status_ptr_t receive(uint64_t tag, void *data, size_t bytes,
+                           ucp_tag_recv_nbx_callback_t callback, void *user);
   void release(void *request) { ucx->ucp_request_free(request); }
 
   /// Whether anything happened.
@@ -87,6 +86,6 @@ private:
   static void lost(void *peer, ucp_ep_h endpoint, ucs_status_t status);
 };
 
-} // namespace autohet
+} // namespace autohet::runtime
 
 #endif
