@@ -1,0 +1,137 @@
+//===- Cluster.h - the machines of a job ------------------------*- C++ -*-===//
+//
+// Device kinds, nodes with their devices, and directed links: facts only, read
+// from a cluster file (docs/formats/cluster.md) or a hostfile. Rates are what a
+// device reaches, not what its data sheet says.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_CLUSTER_CLUSTER_H
+#define AUTOHET_CLUSTER_CLUSTER_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace autohet {
+
+/// What code for a device must be compiled for.
+struct Target {
+  std::string triple;                ///< empty: of the compiling machine
+  std::vector<std::string> features; ///< LLVM's names
+
+  bool operator==(const Target &other) const {
+    return triple == other.triple && features == other.features;
+  }
+};
+
+struct DeviceKind {
+  std::string name;
+  Target target;
+  double memory_bytes = 0;
+  double flops_per_s = 0;
+  /// 0: memory traffic is not counted.
+  double memory_bandwidth_bytes_per_s = 0;
+  /// Added to each unit's forward and backward of each microbatch.
+  double overhead_s = 0;
+  /// For emulation: only the ratios between kinds count.
+  double relative_speed = 1;
+  int64_t threads = 1;
+};
+
+struct Link {
+  double bandwidth_bytes_per_s = 0;
+  double latency_s = 0;
+
+  double seconds(double bytes) const {
+    return latency_s + bytes / bandwidth_bytes_per_s;
+  }
+};
+
+/// Replaces the default link where both patterns match; the last one wins.
+/// A pattern is `node`, `node/index`, or a glob of either (`a*`, `a*/0`).
+struct LinkOverride {
+  std::string from, to;
+  Link link;
+};
+
+struct Node {
+  std::string name;
+  std::string address; ///< empty: local to the others
+  unsigned first_device = 0, device_count = 0;
+};
+
+struct Device {
+  std::string name;   ///< "node/index"
+  unsigned node = 0;  ///< into Cluster::nodes
+  unsigned index = 0; ///< as written; filtering does not renumber
+  unsigned kind = 0;  ///< into Cluster::kinds
+};
+
+class Cluster {
+public:
+  std::vector<DeviceKind> kinds;
+  std::vector<Node> nodes;
+  std::vector<LinkOverride> overrides;
+  Link intra_node = {10e9, 2e-6};
+  Link inter_node = {1.25e9, 50e-6};
+
+  unsigned addKind(DeviceKind kind);
+  /// Adds a node with one device of each given kind, in order.
+  unsigned addNode(llvm::StringRef name, llvm::StringRef address,
+                   llvm::ArrayRef<unsigned> deviceKinds);
+
+  llvm::ArrayRef<Device> devices() const { return allDevices; }
+  const DeviceKind &kindOf(unsigned device) const {
+    return kinds[allDevices[device].kind];
+  }
+  std::optional<unsigned> findKind(llvm::StringRef name) const;
+  std::optional<unsigned> findNode(llvm::StringRef name) const;
+  /// By its name "node/index".
+  std::optional<unsigned> findDevice(llvm::StringRef name) const;
+
+  /// The link that a message between two devices takes. To itself: free.
+  Link link(unsigned fromDevice, unsigned toDevice) const;
+
+  /// Keeps the devices that match one of `patterns` (as in LinkOverride), and
+  /// nodes that still have one. The error names a pattern that matches none
+  /// and what there is.
+  llvm::Expected<Cluster> filter(llvm::ArrayRef<std::string> patterns) const;
+
+private:
+  std::vector<Device> allDevices;
+  llvm::StringMap<unsigned> deviceIndex;
+};
+
+/// Whether a pattern names this device or its node.
+bool matchesDevice(llvm::StringRef pattern, const Cluster &cluster,
+                   unsigned device);
+
+/// Reads a cluster file. Readings that are legal but hardly meant (80 bytes of
+/// memory) are added to `warnings`. Without nodes where `kindsOnly`.
+llvm::Expected<Cluster> parseCluster(llvm::StringRef text, llvm::StringRef file,
+                                     std::vector<std::string> &warnings,
+                                     bool kindsOnly = false);
+llvm::Expected<Cluster> loadCluster(llvm::StringRef path,
+                                    std::vector<std::string> &warnings);
+
+/// Reads `host slots=N [type=T]` lines. Types are kinds of `kinds`; hosts
+/// without one have the kind of this machine.
+llvm::Expected<Cluster>
+parseHostfile(llvm::StringRef text, llvm::StringRef file, const Cluster &kinds);
+llvm::Expected<Cluster> loadHostfile(llvm::StringRef path,
+                                     const Cluster &kinds);
+
+/// This machine as one device of a node "localhost".
+Cluster localCluster();
+/// Its only kind, "host". The rate is assumed, not measured.
+DeviceKind hostKind();
+
+} // namespace autohet
+
+#endif

@@ -1,0 +1,129 @@
+//===- Cluster.cpp - the machines of a job --------------------------------===//
+
+#include "autohet/Cluster/Cluster.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/GlobPattern.h"
+#include <cassert>
+#include <limits>
+
+namespace autohet {
+
+unsigned Cluster::addKind(DeviceKind kind) {
+  assert(!findKind(kind.name) && "two kinds of one name");
+  kinds.push_back(std::move(kind));
+  return kinds.size() - 1;
+}
+
+unsigned Cluster::addNode(llvm::StringRef name, llvm::StringRef address,
+                          llvm::ArrayRef<unsigned> deviceKinds) {
+  unsigned node = nodes.size(), first = allDevices.size();
+  nodes.push_back({name.str(), address.str(), first,
+                   static_cast<unsigned>(deviceKinds.size())});
+  for (auto [index, kind] : llvm::enumerate(deviceKinds)) {
+    std::string device = (name + "/" + llvm::Twine(index)).str();
+    deviceIndex[device] = allDevices.size();
+    allDevices.push_back(
+        {std::move(device), node, static_cast<unsigned>(index), kind});
+  }
+  return node;
+}
+
+std::optional<unsigned> Cluster::findKind(llvm::StringRef name) const {
+  for (auto [index, kind] : llvm::enumerate(kinds))
+    if (kind.name == name)
+      return index;
+  return std::nullopt;
+}
+
+std::optional<unsigned> Cluster::findNode(llvm::StringRef name) const {
+  for (auto [index, node] : llvm::enumerate(nodes))
+    if (node.name == name)
+      return index;
+  return std::nullopt;
+}
+
+std::optional<unsigned> Cluster::findDevice(llvm::StringRef name) const {
+  auto found = deviceIndex.find(name);
+  if (found == deviceIndex.end())
+    return std::nullopt;
+  return found->second;
+}
+
+bool matchesDevice(llvm::StringRef pattern, const Cluster &cluster,
+                   unsigned device) {
+  const Device &candidate = cluster.devices()[device];
+  llvm::StringRef name = candidate.name;
+  if (!pattern.contains('/'))
+    name = cluster.nodes[candidate.node].name;
+  if (pattern == name)
+    return true;
+  if (pattern.find_first_of("*?[") == llvm::StringRef::npos)
+    return false;
+  llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(pattern);
+  if (!glob) {
+    llvm::consumeError(glob.takeError());
+    return false;
+  }
+  return glob->match(name);
+}
+
+Link Cluster::link(unsigned fromDevice, unsigned toDevice) const {
+  if (fromDevice == toDevice)
+    return {std::numeric_limits<double>::infinity(), 0};
+  for (const LinkOverride &entry : llvm::reverse(overrides))
+    if (matchesDevice(entry.from, *this, fromDevice) &&
+        matchesDevice(entry.to, *this, toDevice))
+      return entry.link;
+  return allDevices[fromDevice].node == allDevices[toDevice].node ? intra_node
+                                                                  : inter_node;
+}
+
+llvm::Expected<Cluster>
+Cluster::filter(llvm::ArrayRef<std::string> patterns) const {
+  std::vector<bool> keep(allDevices.size());
+  for (const std::string &pattern : patterns) {
+    bool any = false;
+    for (unsigned device = 0; device < allDevices.size(); ++device)
+      if (matchesDevice(pattern, *this, device))
+        any = keep[device] = true;
+    if (any)
+      continue;
+    // Of the node that is meant, if there is one, else all nodes.
+    std::vector<llvm::StringRef> known;
+    if (auto node = findNode(llvm::StringRef(pattern).split('/').first)) {
+      for (const Device &device : allDevices)
+        if (device.node == *node)
+          known.push_back(device.name);
+    } else {
+      for (const Node &node : nodes)
+        known.push_back(node.name);
+    }
+    return llvm::createStringError("no device matches '" + pattern +
+                                   "'; there are " + llvm::join(known, ", "));
+  }
+
+  Cluster kept = *this;
+  kept.nodes.clear();
+  kept.allDevices.clear();
+  kept.deviceIndex.clear();
+  for (const Node &node : nodes) {
+    unsigned first = kept.allDevices.size();
+    for (unsigned device = node.first_device;
+         device < node.first_device + node.device_count; ++device) {
+      if (!keep[device])
+        continue;
+      kept.deviceIndex[allDevices[device].name] = kept.allDevices.size();
+      kept.allDevices.push_back(allDevices[device]);
+      kept.allDevices.back().node = kept.nodes.size();
+    }
+    unsigned count = kept.allDevices.size() - first;
+    if (count)
+      kept.nodes.push_back({node.name, node.address, first, count});
+  }
+  return kept;
+}
+
+} // namespace autohet

@@ -1,0 +1,256 @@
+//===- ClusterFile.cpp - reads cluster.yaml -------------------------------===//
+//
+// The schema is docs/formats/cluster.md. Zero, negative and endless numbers are
+// errors here, so that nothing behind has to ask; legal numbers that are hardly
+// meant are warnings that show how they were read.
+//
+//===----------------------------------------------------------------------===//
+
+#include "autohet/Cluster/Cluster.h"
+#include "autohet/Support/TreeReader.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
+
+namespace autohet {
+namespace {
+
+// Outside these a number is more likely a wrong unit than a machine.
+struct PlausibleRange {
+  Unit unit;
+  double low, high;
+};
+const PlausibleRange plausibleMemory = {Unit::Bytes, 0x1p20, 0x1p45};
+const PlausibleRange plausibleFlops = {Unit::FlopsPerSecond, 1e6, 1e17};
+const PlausibleRange plausibleBandwidth = {Unit::BytesPerSecond, 1e4, 1e14};
+const PlausibleRange plausibleTime = {Unit::Seconds, 0, 1};
+
+// What a kind without `flops` computes at relative speed 1.
+constexpr double defaultFlops = 100e9;
+
+class ClusterReader {
+public:
+  ClusterReader(llvm::StringRef file, std::vector<std::string> &warnings)
+      : file(file), errors(file), warnings(warnings) {}
+
+  llvm::Expected<Cluster> read(const Tree &tree, bool kindsOnly) {
+    MappingReader reader(tree, "a cluster file", errors);
+    int64_t format = 0;
+    if (reader.required("format", format, 1) && format != 1)
+      errors.add(tree.find("format")->location,
+                 "format " + llvm::Twine(format) +
+                     " is not supported; this version reads format 1");
+    if (const Tree *kinds = reader.require("kinds"))
+      readKinds(*kinds);
+    for (const Tree &node : reader.items("nodes", !kindsOnly))
+      readNode(node);
+    if (const Tree *links = reader.get("links"))
+      readLinks(*links);
+    reader.finish();
+    if (errors.empty() && !kindsOnly && cluster.nodes.empty())
+      errors.add(tree.location, "a cluster needs at least one node");
+    if (llvm::Error error = errors.take())
+      return error;
+    return std::move(cluster);
+  }
+
+private:
+  void readKinds(const Tree &tree) {
+    if (tree.kind != Tree::Kind::Mapping)
+      return errors.add(tree.location,
+                        "'kinds' must map names to device kinds, found " +
+                            tree.describe());
+    for (const Tree::Entry &entry : tree.entries)
+      readKind(entry);
+  }
+
+  void readKind(const Tree::Entry &entry) {
+    DeviceKind kind;
+    kind.name = entry.key;
+    std::string what = "device kind '" + entry.key + "'";
+    MappingReader reader(entry.value, what, errors);
+    positive(reader, "memory", kind.memory_bytes, plausibleMemory, true, what);
+    bool hasFlops = positive(reader, "flops", kind.flops_per_s, plausibleFlops,
+                             false, what);
+    positive(reader, "memory_bandwidth", kind.memory_bandwidth_bytes_per_s,
+             plausibleBandwidth, false, what);
+    if (reader.optional("overhead", kind.overhead_s, Unit::Seconds))
+      warnIfAbsurd(entry.value, "overhead", kind.overhead_s, plausibleTime,
+                   what);
+    if (reader.optional("relative_speed", kind.relative_speed, Unit::None) &&
+        kind.relative_speed == 0)
+      errors.add(entry.value.find("relative_speed")->location,
+                 "'relative_speed' of " + what + " must be above 0");
+    reader.optional("threads", kind.threads, 1);
+    if (const Tree *target = reader.get("target"))
+      readTarget(*target, what, kind.target);
+    reader.finish();
+    if (!hasFlops)
+      kind.flops_per_s = defaultFlops * kind.relative_speed;
+    cluster.addKind(std::move(kind));
+  }
+
+  void readTarget(const Tree &tree, const llvm::Twine &kind, Target &target) {
+    MappingReader reader(tree, "the target of " + kind, errors);
+    reader.optional("triple", target.triple);
+    reader.optional("features", target.features);
+    reader.finish();
+  }
+
+  void readNode(const Tree &tree) {
+    std::string name, address;
+    MappingReader reader(tree, "a node", errors);
+    bool isNamed = reader.required("name", name);
+    reader.optional("address", address);
+    std::vector<unsigned> devices;
+    for (const Tree &item : reader.items("devices", true))
+      readDevice(item, devices);
+    reader.finish();
+    if (!isNamed)
+      return;
+    if (name.empty() || llvm::StringRef(name).find_first_of("/@*?[],: ") !=
+                            llvm::StringRef::npos)
+      return errors.add(tree.find("name")->location,
+                        "'" + name +
+                            "' cannot name a node: it holds one of "
+                            "/@*?[],: or a space");
+    if (cluster.findNode(name))
+      return errors.add(tree.find("name")->location,
+                        "node '" + name + "' is given twice");
+    if (devices.empty() && errors.empty())
+      return errors.add(tree.location, "node '" + name + "' has no devices");
+    cluster.addNode(name, address, devices);
+  }
+
+  // `fast`, or `{kind: fast, count: 4}`.
+  void readDevice(const Tree &tree, std::vector<unsigned> &devices) {
+    std::string name;
+    int64_t count = 1;
+    if (tree.kind == Tree::Kind::Mapping) {
+      MappingReader reader(tree, "a device", errors);
+      reader.required("kind", name);
+      reader.optional("count", count, 1);
+      reader.finish();
+    } else if (!readString(tree, "a device", name, errors)) {
+      return;
+    }
+    if (name.empty())
+      return;
+    if (std::optional<unsigned> kind = cluster.findKind(name)) {
+      devices.insert(devices.end(), count, *kind);
+      return;
+    }
+    std::vector<llvm::StringRef> known;
+    for (const DeviceKind &kind : cluster.kinds)
+      known.push_back(kind.name);
+    errors.add(tree.location, "unknown device kind '" + name +
+                                  "'; known kinds: " + llvm::join(known, ", "));
+  }
+
+  void readLinks(const Tree &tree) {
+    MappingReader reader(tree, "'links'", errors);
+    if (const Tree *link = reader.get("intra_node"))
+      readLink(*link, "the intra-node link", cluster.intra_node);
+    if (const Tree *link = reader.get("inter_node"))
+      readLink(*link, "the inter-node link", cluster.inter_node);
+    for (const Tree &item : reader.items("overrides", false)) {
+      MappingReader entry(item, "a link override", errors);
+      LinkOverride link;
+      bool isNamed = entry.required("from", link.from);
+      isNamed &= entry.required("to", link.to);
+      readRates(entry, item, "a link override", link.link);
+      entry.finish();
+      if (isNamed) {
+        checkPattern(item, "from", link.from);
+        checkPattern(item, "to", link.to);
+      }
+      cluster.overrides.push_back(std::move(link));
+    }
+    reader.finish();
+  }
+
+  void readLink(const Tree &tree, llvm::StringRef what, Link &link) {
+    MappingReader reader(tree, what, errors);
+    readRates(reader, tree, what, link);
+    reader.finish();
+  }
+
+  void readRates(MappingReader &reader, const Tree &tree, llvm::StringRef what,
+                 Link &link) {
+    positive(reader, "bandwidth", link.bandwidth_bytes_per_s,
+             plausibleBandwidth, true, what.str());
+    if (reader.required("latency", link.latency_s, Unit::Seconds))
+      warnIfAbsurd(tree, "latency", link.latency_s, plausibleTime, what.str());
+  }
+
+  // A pattern that matches nothing is a typing error, not an empty rule.
+  void checkPattern(const Tree &tree, llvm::StringRef key,
+                    llvm::StringRef pattern) {
+    for (unsigned device = 0; device < cluster.devices().size(); ++device)
+      if (matchesDevice(pattern, cluster, device))
+        return;
+    if (!cluster.nodes.empty())
+      errors.add(tree.find(key)->location,
+                 "no device matches '" + pattern + "'");
+  }
+
+  bool positive(MappingReader &reader, llvm::StringRef key, double &value,
+                const PlausibleRange &range, bool isRequired,
+                const std::string &what) {
+    const Tree *found = isRequired ? reader.require(key) : reader.get(key);
+    if (!found || !readQuantity(*found, "'" + key + "' of " + what, range.unit,
+                                value, errors))
+      return false;
+    if (value == 0) {
+      errors.add(found->location,
+                 "'" + key + "' of " + what + " must be above 0");
+      return false;
+    }
+    warn(*found, key, value, range, what);
+    return true;
+  }
+
+  void warnIfAbsurd(const Tree &tree, llvm::StringRef key, double value,
+                    const PlausibleRange &range, const std::string &what) {
+    warn(*tree.find(key), key, value, range, what);
+  }
+
+  void warn(const Tree &tree, llvm::StringRef key, double value,
+            const PlausibleRange &range, const std::string &what) {
+    if (value >= range.low && value <= range.high)
+      return;
+    warnings.push_back((file + ":" + llvm::Twine(tree.location.line) + ":" +
+                        llvm::Twine(tree.location.column) + ": warning: '" +
+                        key + "' of " + what + " reads as " +
+                        formatQuantity(value, range.unit) +
+                        ": is the unit right?")
+                           .str());
+  }
+
+  std::string file;
+  ErrorList errors;
+  std::vector<std::string> &warnings;
+  Cluster cluster;
+};
+
+} // namespace
+
+llvm::Expected<Cluster> parseCluster(llvm::StringRef text, llvm::StringRef file,
+                                     std::vector<std::string> &warnings,
+                                     bool kindsOnly) {
+  llvm::Expected<Tree> tree = parseYaml(text, file);
+  if (!tree)
+    return tree.takeError();
+  return ClusterReader(file, warnings).read(*tree, kindsOnly);
+}
+
+llvm::Expected<Cluster> loadCluster(llvm::StringRef path,
+                                    std::vector<std::string> &warnings) {
+  llvm::Expected<std::string> text = readTextFile(path);
+  if (!text)
+    return text.takeError();
+  return parseCluster(*text, path, warnings);
+}
+
+} // namespace autohet

@@ -1,0 +1,32 @@
+//===- LocalCluster.cpp - this machine as a cluster -----------------------===//
+
+#include "autohet/Cluster/Cluster.h"
+
+#include "llvm/Support/Threading.h"
+#include <algorithm>
+#include <unistd.h>
+
+namespace autohet {
+
+// Plans depend on the ratio of compute to communication only, and a cluster of
+// equal devices little even on that: a core of today is near enough.
+static constexpr double assumedFlopsPerCore = 100e9;
+
+DeviceKind hostKind() {
+  DeviceKind kind;
+  kind.name = "host";
+  kind.memory_bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                      static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  kind.threads = std::max(1, llvm::get_physical_cores());
+  kind.flops_per_s = assumedFlopsPerCore * static_cast<double>(kind.threads);
+  return kind;
+}
+
+Cluster localCluster() {
+  Cluster cluster;
+  unsigned host = cluster.addKind(hostKind());
+  cluster.addNode("localhost", "", host);
+  return cluster;
+}
+
+} // namespace autohet

@@ -1,0 +1,177 @@
+//===- TreeReader.cpp - checked reading of a Tree -------------------------===//
+
+#include "autohet/Support/TreeReader.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
+#include <cassert>
+
+namespace autohet {
+
+//===-- Errors
+//-------------------------------------------------------------===//
+
+void ErrorList::add(TextLocation location, const llvm::Twine &message) {
+  messages.push_back(formatError(file, location, message));
+}
+
+llvm::Error ErrorList::take() {
+  if (messages.empty())
+    return llvm::Error::success();
+  std::string all = llvm::join(messages, "\n");
+  messages.clear();
+  return llvm::createStringError(all);
+}
+
+//===-- Scalars
+//------------------------------------------------------------===//
+
+bool readString(const Tree &tree, const llvm::Twine &what, std::string &value,
+                ErrorList &errors) {
+  if (tree.kind != Tree::Kind::Scalar) {
+    errors.add(tree.location, what + " must be text, found " + tree.describe());
+    return false;
+  }
+  value = tree.text;
+  return true;
+}
+
+bool readInteger(const Tree &tree, const llvm::Twine &what, int64_t &value,
+                 ErrorList &errors, int64_t minimum) {
+  int64_t parsed;
+  if (tree.kind != Tree::Kind::Scalar || tree.quoted ||
+      llvm::StringRef(tree.text).getAsInteger(10, parsed)) {
+    errors.add(tree.location,
+               what + " must be a whole number, found " + tree.describe());
+    return false;
+  }
+  if (parsed < minimum) {
+    errors.add(tree.location, what + " must be at least " +
+                                  llvm::Twine(minimum) + ", found " +
+                                  tree.text);
+    return false;
+  }
+  value = parsed;
+  return true;
+}
+
+bool readQuantity(const Tree &tree, const llvm::Twine &what, Unit unit,
+                  double &value, ErrorList &errors) {
+  if (tree.kind != Tree::Kind::Scalar) {
+    errors.add(tree.location, what + " must be a number" +
+                                  (unit == Unit::None ? "" : " with a unit") +
+                                  ", found " + tree.describe());
+    return false;
+  }
+  llvm::Expected<double> parsed = parseQuantity(tree.text, unit);
+  if (!parsed) {
+    errors.add(tree.location, what + ": " + toString(parsed.takeError()));
+    return false;
+  }
+  value = *parsed;
+  return true;
+}
+
+bool readNumber(const Tree &tree, const llvm::Twine &what, double &value,
+                ErrorList &errors) {
+  return readQuantity(tree, what, Unit::None, value, errors);
+}
+
+//===-- Mappings
+//-----------------------------------------------------------===//
+
+MappingReader::MappingReader(const Tree &tree, const llvm::Twine &what,
+                             ErrorList &errors)
+    : tree(tree), what(what.str()), errors(errors) {
+  if (tree.kind != Tree::Kind::Mapping)
+    errors.add(tree.location,
+               what + " must be a mapping, found " + tree.describe());
+}
+
+MappingReader::~MappingReader() {
+  assert(finished && "finish() reports unknown keys and must be called");
+}
+
+std::string MappingReader::describe(llvm::StringRef key) const {
+  return ("'" + key + "' of " + what).str();
+}
+
+const Tree *MappingReader::get(llvm::StringRef key) {
+  known.push_back(key);
+  const Tree *value = tree.find(key);
+  return value && value->kind != Tree::Kind::Null ? value : nullptr;
+}
+
+const Tree *MappingReader::require(llvm::StringRef key) {
+  const Tree *value = get(key);
+  // A value that is no mapping has been reported once already.
+  if (!value && tree.kind == Tree::Kind::Mapping)
+    errors.add(tree.location, what + " needs '" + key + "'");
+  return value;
+}
+
+bool MappingReader::required(llvm::StringRef key, std::string &value) {
+  const Tree *found = require(key);
+  return found && readString(*found, describe(key), value, errors);
+}
+
+bool MappingReader::required(llvm::StringRef key, int64_t &value,
+                             int64_t minimum) {
+  const Tree *found = require(key);
+  return found && readInteger(*found, describe(key), value, errors, minimum);
+}
+
+bool MappingReader::required(llvm::StringRef key, double &value, Unit unit) {
+  const Tree *found = require(key);
+  return found && readQuantity(*found, describe(key), unit, value, errors);
+}
+
+bool MappingReader::optional(llvm::StringRef key, std::string &value) {
+  const Tree *found = get(key);
+  return found && readString(*found, describe(key), value, errors);
+}
+
+bool MappingReader::optional(llvm::StringRef key, int64_t &value,
+                             int64_t minimum) {
+  const Tree *found = get(key);
+  return found && readInteger(*found, describe(key), value, errors, minimum);
+}
+
+bool MappingReader::optional(llvm::StringRef key, double &value, Unit unit) {
+  const Tree *found = get(key);
+  return found && readQuantity(*found, describe(key), unit, value, errors);
+}
+
+bool MappingReader::optional(llvm::StringRef key,
+                             std::vector<std::string> &values) {
+  bool isGood = tree.find(key) != nullptr;
+  for (const Tree &item : items(key, /*isRequired=*/false))
+    isGood &= readString(item, "an item of " + describe(key),
+                         values.emplace_back(), errors);
+  return isGood;
+}
+
+llvm::ArrayRef<Tree> MappingReader::items(llvm::StringRef key,
+                                          bool isRequired) {
+  const Tree *found = isRequired ? require(key) : get(key);
+  if (!found)
+    return {};
+  if (found->kind != Tree::Kind::Sequence) {
+    errors.add(found->location,
+               describe(key) + " must be a list, found " + found->describe());
+    return {};
+  }
+  return found->items;
+}
+
+void MappingReader::finish() {
+  finished = true;
+  for (const Tree::Entry &entry : tree.entries)
+    if (!llvm::is_contained(known, entry.key))
+      errors.add(entry.location,
+                 "unknown key '" + entry.key + "' in " + what +
+                     "; known keys: " + llvm::join(known, ", "));
+}
+
+} // namespace autohet

@@ -1,0 +1,155 @@
+//===- ClusterFileTest.cpp - cluster.yaml ---------------------------------===//
+
+#include "autohet/Cluster/Cluster.h"
+
+#include "gmock/gmock.h"
+
+using namespace autohet;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+static const char *const fourWorkers = R"(format: 1
+kinds:
+  fast:
+    memory: 200 MiB
+    flops: 40 GFLOP/s
+    relative_speed: 4
+    target: {triple: x86_64-pc-linux-gnu, features: [avx2, fma]}
+  slow: {memory: 100 MiB, flops: 10 GFLOP/s, overhead: 20 us, threads: 2}
+nodes:
+  - {name: n0, devices: [fast]}
+  - name: n1
+    address: 10.0.0.2
+    devices: [{kind: slow, count: 2}, fast]
+links:
+  intra_node: {bandwidth: 8 GB/s, latency: 1 us}
+  inter_node: {bandwidth: 1 Gbit/s, latency: 50 us}
+  overrides:
+    - {from: n1, to: n0/0, bandwidth: 10 MB/s, latency: 1 ms}
+)";
+
+static Cluster good(llvm::StringRef text,
+                    std::vector<std::string> *warnings = nullptr) {
+  std::vector<std::string> local;
+  auto cluster = parseCluster(text, "c.yaml", warnings ? *warnings : local);
+  if (cluster)
+    return *cluster;
+  ADD_FAILURE() << llvm::toString(cluster.takeError());
+  return {};
+}
+
+static std::string refuse(llvm::StringRef text) {
+  std::vector<std::string> warnings;
+  auto cluster = parseCluster(text, "c.yaml", warnings);
+  return cluster ? "" : llvm::toString(cluster.takeError());
+}
+
+/// The example with one text put in place of another.
+static std::string edited(llvm::StringRef from, llvm::StringRef to) {
+  std::string text = fourWorkers;
+  size_t place = text.find(from);
+  EXPECT_NE(place, std::string::npos);
+  return text.replace(place, from.size(), to);
+}
+
+TEST(ClusterFile, Reads) {
+  std::vector<std::string> warnings;
+  Cluster cluster = good(fourWorkers, &warnings);
+  EXPECT_THAT(warnings, IsEmpty());
+  ASSERT_EQ(cluster.devices().size(), 4u);
+  EXPECT_EQ(cluster.devices()[3].name, "n1/2");
+  EXPECT_EQ(cluster.kindOf(3).name, "fast");
+  EXPECT_EQ(cluster.kindOf(1).flops_per_s, 10e9);
+  EXPECT_EQ(cluster.kindOf(1).threads, 2);
+  EXPECT_DOUBLE_EQ(cluster.kindOf(1).overhead_s, 20e-6);
+  EXPECT_THAT(cluster.kindOf(0).target.features, ElementsAre("avx2", "fma"));
+  EXPECT_EQ(cluster.nodes[1].address, "10.0.0.2");
+  EXPECT_EQ(cluster.findDevice("n1/1"), 2u);
+  EXPECT_FALSE(cluster.findDevice("n1/3"));
+}
+
+TEST(ClusterFile, LinksAreDirected) {
+  Cluster cluster = good(fourWorkers);
+  EXPECT_EQ(cluster.link(0, 1).bandwidth_bytes_per_s, 0.125e9);
+  EXPECT_EQ(cluster.link(1, 0).bandwidth_bytes_per_s, 10e6);
+  EXPECT_EQ(cluster.link(1, 2).bandwidth_bytes_per_s, 8e9);
+  EXPECT_EQ(cluster.link(2, 2).seconds(1e9), 0);
+  EXPECT_DOUBLE_EQ(cluster.link(1, 0).seconds(1e6), 0.101);
+}
+
+TEST(ClusterFile, FlopsFollowRelativeSpeed) {
+  Cluster cluster = good(edited("    flops: 40 GFLOP/s\n", ""));
+  EXPECT_EQ(cluster.kindOf(0).flops_per_s, 400e9);
+}
+
+TEST(ClusterFile, Refuses) {
+  EXPECT_THAT(refuse(edited("relative_speed", "speed")),
+              HasSubstr("c.yaml:6:5: error: unknown key 'speed' in device kind "
+                        "'fast'; known keys: memory, flops"));
+  EXPECT_THAT(
+      refuse(edited("[fast]", "[quick]")),
+      HasSubstr("unknown device kind 'quick'; known kinds: fast, slow"));
+  EXPECT_THAT(refuse(edited("name: n1", "name: n0")),
+              HasSubstr("node 'n0' is given twice"));
+  EXPECT_THAT(refuse(edited("8 GB/s", "0 GB/s")),
+              HasSubstr("'bandwidth' of the intra-node link must be above 0"));
+  EXPECT_THAT(refuse(edited("200 MiB", "nan MiB")),
+              HasSubstr("not a finite number"));
+  EXPECT_THAT(refuse(edited("200 MiB", "-2 MiB")), HasSubstr("is negative"));
+  EXPECT_THAT(refuse(edited("200 MiB", "200")), HasSubstr("has no unit"));
+  EXPECT_THAT(refuse(edited("relative_speed: 4", "relative_speed: 0")),
+              HasSubstr("must be above 0"));
+  EXPECT_THAT(refuse(edited("n0/0,", "n7/0,")),
+              HasSubstr("no device matches 'n7/0'"));
+  EXPECT_THAT(refuse(edited("[fast]", "[]")), HasSubstr("has no devices"));
+  EXPECT_THAT(refuse(edited("name: n0", "name: n/0")),
+              HasSubstr("cannot name a node"));
+  EXPECT_THAT(refuse(edited("format: 1", "format: 2")),
+              HasSubstr("this version reads format 1"));
+  EXPECT_THAT(refuse("format: 1\nkinds: {}\nnodes: []\n"),
+              HasSubstr("at least one node"));
+  EXPECT_THAT(refuse(""), HasSubstr("must be a mapping, found nothing"));
+}
+
+TEST(ClusterFile, WarnsAboutAbsurdReadings) {
+  std::vector<std::string> warnings;
+  good(edited("200 MiB", "200 B"), &warnings);
+  EXPECT_THAT(warnings,
+              ElementsAre("c.yaml:4:13: warning: 'memory' of device kind "
+                          "'fast' reads as 200 B: is the unit right?"));
+}
+
+TEST(ClusterFile, Filter) {
+  Cluster cluster = good(fourWorkers);
+  auto kept = cluster.filter({"n1/1", "n0"});
+  ASSERT_TRUE(static_cast<bool>(kept));
+  ASSERT_EQ(kept->devices().size(), 2u);
+  // The index stays what it is in the file.
+  EXPECT_EQ(kept->devices()[1].name, "n1/1");
+  EXPECT_EQ(kept->devices()[1].index, 1u);
+  EXPECT_EQ(kept->findDevice("n1/1"), 1u);
+  EXPECT_FALSE(kept->findDevice("n1/0"));
+  EXPECT_EQ(kept->link(1, 0).bandwidth_bytes_per_s, 10e6);
+
+  EXPECT_EQ(llvm::toString(cluster.filter({"n1/3"}).takeError()),
+            "no device matches 'n1/3'; there are n1/0, n1/1, n1/2");
+  EXPECT_EQ(llvm::toString(cluster.filter({"x"}).takeError()),
+            "no device matches 'x'; there are n0, n1");
+}
+
+TEST(ClusterFile, Missing) {
+  std::vector<std::string> warnings;
+  auto cluster = loadCluster("nope.yaml", warnings);
+  ASSERT_FALSE(static_cast<bool>(cluster));
+  EXPECT_THAT(llvm::toString(cluster.takeError()),
+              HasSubstr("nope.yaml: error: cannot read"));
+}
+
+TEST(LocalCluster, IsOneDevice) {
+  Cluster cluster = localCluster();
+  ASSERT_EQ(cluster.devices().size(), 1u);
+  EXPECT_EQ(cluster.devices()[0].name, "localhost/0");
+  EXPECT_GT(cluster.kindOf(0).memory_bytes, 1e6);
+  EXPECT_GT(cluster.kindOf(0).flops_per_s, 0);
+}

@@ -1,0 +1,81 @@
+//===- TreeTest.cpp - trees from YAML and JSON, and reading them ----------===//
+
+#include "autohet/Support/TreeReader.h"
+
+#include "gmock/gmock.h"
+
+using namespace autohet;
+using testing::HasSubstr;
+
+static Tree good(llvm::Expected<Tree> tree) {
+  if (tree)
+    return *tree;
+  ADD_FAILURE() << llvm::toString(tree.takeError());
+  return {};
+}
+
+static std::string message(llvm::Expected<Tree> tree) {
+  return tree ? "" : llvm::toString(tree.takeError());
+}
+
+TEST(Tree, Yaml) {
+  Tree tree = good(parseYaml("a: 80 GiB\nb:\n  - x\n  - {c: \"4\"}\n", "f"));
+  EXPECT_EQ(tree.find("a")->text, "80 GiB");
+  const Tree &list = *tree.find("b");
+  ASSERT_EQ(list.items.size(), 2u);
+  EXPECT_EQ(list.items[0].location.line, 3u);
+  EXPECT_EQ(list.items[0].location.column, 5u);
+  EXPECT_TRUE(list.items[1].find("c")->quoted);
+  EXPECT_EQ(good(parseYaml("", "f")).kind, Tree::Kind::Null);
+}
+
+TEST(Tree, YamlErrors) {
+  EXPECT_THAT(message(parseYaml("a: 1\na: 2\n", "f")),
+              HasSubstr("f:2:1: error: key 'a' is given twice"));
+  EXPECT_THAT(message(parseYaml("a: [1\n", "f")), HasSubstr("f:"));
+  EXPECT_THAT(message(parseYaml("a: &x 1\nb: *x\n", "f")),
+              HasSubstr("anchors are not supported"));
+  EXPECT_THAT(message(parseYaml("a: 1\n---\nb: 2\n", "f")),
+              HasSubstr("more than one document"));
+}
+
+TEST(Tree, Json) {
+  Tree tree = good(parseJson(
+      "{\"a\": [1, -2.5e3, true],\n \"b\\u00e9\":{}, \"c\": null}", "f"));
+  EXPECT_EQ(tree.find("a")->items[1].text, "-2.5e3");
+  EXPECT_EQ(tree.find("b\xc3\xa9")->kind, Tree::Kind::Mapping);
+  EXPECT_EQ(tree.find("b\xc3\xa9")->location.line, 2u);
+  EXPECT_EQ(tree.find("c")->kind, Tree::Kind::Null);
+  EXPECT_TRUE(good(parseJson("[ ]", "f")).items.empty());
+}
+
+TEST(Tree, JsonErrors) {
+  EXPECT_THAT(message(parseJson("{\"a\": 1,\n \"b\" 2}", "f")),
+              HasSubstr("f:2:"));
+  EXPECT_THAT(message(parseJson("{\"a\": 1,\n \"a\": 2}", "f")),
+              HasSubstr("f:2:2: error: key 'a' is given twice"));
+  EXPECT_THAT(message(parseJson("", "f")), HasSubstr("not JSON"));
+}
+
+TEST(TreeReader, ReportsEverythingAtOnce) {
+  Tree tree =
+      good(parseYaml("size: -3\nspeed: fast\nelasticity: on\nlist: 4\n", "f"));
+  ErrorList errors("f");
+  MappingReader reader(tree, "a job", errors);
+  int64_t size = 7;
+  double speed = 0;
+  std::string name;
+  EXPECT_FALSE(reader.required("size", size));
+  EXPECT_FALSE(reader.required("speed", speed, Unit::None));
+  EXPECT_FALSE(reader.required("name", name));
+  EXPECT_TRUE(reader.items("list", true).empty());
+  reader.finish();
+  EXPECT_EQ(size, 7);
+  EXPECT_EQ(llvm::toString(errors.take()),
+            "f:1:7: error: 'size' of a job must be at least 0, found -3\n"
+            "f:2:8: error: 'speed' of a job: 'fast' is not a finite number\n"
+            "f:1:1: error: a job needs 'name'\n"
+            "f:4:7: error: 'list' of a job must be a list, found '4'\n"
+            "f:3:1: error: unknown key 'elasticity' in a job; known keys: "
+            "size, speed, name, list");
+}
