@@ -101,9 +101,18 @@ function(autohet_add_passes phase)
     DEPENDS Autohet${phase}PassesIncGen ${incgen})
 endfunction()
 
+# RUNTIME_ONLY: links no LLVM or MLIR, sees the runtime's inner headers, and may
+# use exceptions.
 function(autohet_add_tool name)
-  cmake_parse_arguments(ARG "NO_PCH" "" "SOURCES;LINK;MLIR" ${ARGN})
+  cmake_parse_arguments(ARG "NO_PCH;RUNTIME_ONLY" "" "SOURCES;LINK;MLIR" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  set_property(GLOBAL APPEND PROPERTY AUTOHET_TOOLS ${name})
+  if(ARG_RUNTIME_ONLY)
+    target_compile_options(${name} PRIVATE ${AUTOHET_COMPILE_OPTIONS})
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/runtime)
+    target_link_libraries(${name} PRIVATE ${ARG_LINK})
+    return()
+  endif()
   autohet_mlir_flags(${name})
   if(NOT ARG_NO_PCH)
     target_precompile_headers(${name} REUSE_FROM AutohetPCH)
@@ -113,7 +122,6 @@ function(autohet_add_tool name)
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${name} PRIVATE -fPIC)
   target_link_libraries(${name} PRIVATE MLIR LLVM)
-  set_property(GLOBAL APPEND PROPERTY AUTOHET_TOOLS ${name})
 endfunction()
 
 # A GoogleTest executable. RUNTIME_ONLY: links no MLIR and may use exceptions.
