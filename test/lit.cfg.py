@@ -19,6 +19,9 @@ config.excludes = ["Inputs", "CMakeLists.txt"]
 config.test_source_root = os.path.join(config.autohet_src_root, "test")
 config.test_exec_root = os.path.join(config.autohet_obj_root, "test")
 
+# A test that hangs is a failure, not the end of the run.
+lit_config.maxIndividualTestTime = int(lit_config.params.get("timeout", 2400))
+
 # ===-- Environment --------------------------------------------------------===#
 
 config.environment["PATH"] = os.pathsep.join(

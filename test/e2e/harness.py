@@ -49,7 +49,7 @@ def read_safetensors(path: str) -> Tensors:
 def write_safetensors(path: str, tensors: Mapping[str, np.ndarray]) -> None:
     header, offset, parts = {}, 0, []
     for name, array in tensors.items():
-        array = np.ascontiguousarray(array)
+        array = np.asarray(array)
         header[name] = {
             "dtype": _NAMES[array.dtype.newbyteorder("=")],
             "shape": list(array.shape),

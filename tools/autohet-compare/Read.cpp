@@ -106,13 +106,15 @@ std::vector<Series> readLines(const std::string &path) {
   for (size_t number = 1; std::getline(file, line); ++number) {
     if (line.find_first_not_of(" \t\r") == std::string::npos)
       continue;
-    Json object;
+    runtime::Json object;
     std::string error;
-    if (!parseJson(line, object, error) || object.kind != Json::Object)
+    if (!runtime::parseJson(line, object, error))
+      runtime::fail(AH_ERROR_INPUT, "%s:%zu: %s", path.c_str(), number,
+                    error.c_str());
+    if (object.kind != runtime::Json::Object)
       runtime::fail(AH_ERROR_INPUT,
-                    "%s:%zu: found %s, wanted a JSON object a line",
-                    path.c_str(), number,
-                    error.empty() ? Json::nameOf(object.kind) : error.c_str());
+                    "%s:%zu: found %s, wanted one JSON object a line",
+                    path.c_str(), number, runtime::Json::nameOf(object.kind));
     for (const auto &[name, value] : object.fields) {
       if (!value.isNumber() || name == "step")
         continue;
