@@ -5,8 +5,39 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <unistd.h>
 
 using namespace autohet::runtime;
+
+/// Shared memory, then TCP: what works everywhere. RDMA is UCX_TLS=all away.
+static const char *transports() {
+  const char *asked = std::getenv("UCX_TLS");
+  return asked ? asked : "posix,sysv,tcp,self";
+}
+
+static bool usesSharedMemory() {
+  std::string list = transports();
+  for (const char *name : {"posix", "sysv", "shm", "sm", "mm", "all"})
+    if (("," + list + ",").find("," + std::string(name) + ",") !=
+        std::string::npos)
+      return true;
+  return false;
+}
+
+/// Equal in two processes that can share memory: one boot of one machine, one
+/// container.
+static std::string machineIdentity() {
+  std::string identity;
+  std::ifstream bootId("/proc/sys/kernel/random/boot_id");
+  std::getline(bootId, identity);
+  for (const char *space : {"/proc/self/ns/ipc", "/proc/self/ns/pid"}) {
+    char target[64] = "";
+    if (readlink(space, target, sizeof(target) - 1) > 0)
+      identity += std::string(" ") + target;
+  }
+  return identity;
+}
 
 ah_status UcxWorker::openContext(const std::string &netDevices) {
   ucp_config_t *config = nullptr;
@@ -14,10 +45,7 @@ ah_status UcxWorker::openContext(const std::string &netDevices) {
   if (status != UCS_OK)
     return ah_fail(AH_ERROR_SYSTEM, "UCX cannot read its configuration: %s",
                    statusText(status));
-  // Shared memory within a machine, TCP between: what works everywhere. RDMA is
-  // UCX_TLS=rc,... or UCX_TLS=all away.
-  if (!std::getenv("UCX_TLS"))
-    status = ucx->ucp_config_modify(config, "TLS", "posix,sysv,tcp,self");
+  status = ucx->ucp_config_modify(config, "TLS", transports());
   if (status == UCS_OK && !netDevices.empty() &&
       !std::getenv("UCX_NET_DEVICES"))
     status = ucx->ucp_config_modify(config, "NET_DEVICES", netDevices.c_str());
@@ -31,13 +59,12 @@ ah_status UcxWorker::openContext(const std::string &netDevices) {
   ucx->ucp_config_release(config);
   if (status == UCS_OK)
     return AH_OK;
-  const char *tls = std::getenv("UCX_TLS");
-  return ah_fail(
-      AH_ERROR_SYSTEM,
-      "UCX %s cannot open a transport (UCX_TLS=%s, interfaces %s): "
-      "%s",
-      ucx->ucp_get_version_string(), tls ? tls : "posix,sysv,tcp,self",
-      netDevices.empty() ? "all" : netDevices.c_str(), statusText(status));
+  return ah_fail(AH_ERROR_SYSTEM,
+                 "UCX %s cannot open a transport (UCX_TLS=%s, interfaces %s): "
+                 "%s",
+                 ucx->ucp_get_version_string(), transports(),
+                 netDevices.empty() ? "all" : netDevices.c_str(),
+                 statusText(status));
 }
 
 ah_status UcxWorker::open(const std::string &netDevices) {
@@ -60,15 +87,23 @@ ah_status UcxWorker::open(const std::string &netDevices) {
   if (status != UCS_OK)
     return ah_fail(AH_ERROR_SYSTEM, "UCX cannot open a worker: %s",
                    statusText(status));
-  ownAddress.assign(reinterpret_cast<const char *>(address), bytes);
+  ownAddress = machineIdentity() + '\n' +
+               std::string(reinterpret_cast<const char *>(address), bytes);
   ucx->ucp_worker_release_address(worker, address);
   return AH_OK;
 }
 
 void UcxWorker::setPeers(std::vector<std::string> addresses) {
   peers.clear();
-  for (uint32_t rank = 0; rank < addresses.size(); ++rank)
-    peers.push_back({this, rank, std::move(addresses[rank]), nullptr});
+  bool sharedMemory = usesSharedMemory();
+  size_t ownEnd = ownAddress.find('\n');
+  for (uint32_t rank = 0; rank < addresses.size(); ++rank) {
+    std::string &address = addresses[rank];
+    size_t end = address.find('\n');
+    bool same = address.compare(0, end, ownAddress, 0, ownEnd) == 0;
+    peers.push_back(
+        {this, rank, address.substr(end + 1), sharedMemory && same, nullptr});
+  }
 }
 
 void UcxWorker::lost(void *argument, ucp_ep_h, ucs_status_t status) {
@@ -85,8 +120,8 @@ ucs_status_t UcxWorker::connect(Peer &peer) {
                       UCP_EP_PARAM_FIELD_ERR_HANDLER |
                       UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
   params.address = reinterpret_cast<const ucp_address_t *>(peer.address.data());
-  // Without this mode UCX ends the process when a connection breaks.
-  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_mode = peer.onThisMachine ? UCP_ERR_HANDLING_MODE_NONE
+                                       : UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler.cb = lost;
   params.err_handler.arg = &peer;
   return ucx->ucp_ep_create(worker, &params, &peer.endpoint);

@@ -28,7 +28,8 @@ public:
   /// variables that the user sets win over the defaults.
   ah_status open(const std::string &netDevices);
 
-  /// What the others need to reach this worker.
+  /// What the others need to reach this worker: a line that identifies the
+  /// machine, and UCX's own address.
   const std::string &address() const { return ownAddress; }
   void setPeers(std::vector<std::string> addresses);
 
@@ -71,6 +72,10 @@ private:
     UcxWorker *owner;
     uint32_t rank;
     std::string address;
+    /// UCX's shared memory cannot tell that its peer is dead, and is not used
+    /// where that is asked for; between machines it must be, since UCX
+    /// otherwise ends the process when a connection breaks.
+    bool onThisMachine;
     ucp_ep_h endpoint;
   };
 
