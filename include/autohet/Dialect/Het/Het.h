@@ -14,6 +14,10 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace mlir {
+class RewritePatternSet;
+} // namespace mlir
+
 #include "autohet/Dialect/Het/HetDialect.h.inc"
 #include "autohet/Dialect/Het/HetEnums.h.inc"
 
@@ -44,6 +48,12 @@ mlir::Value reduceToType(mlir::OpBuilder &builder, mlir::Location loc,
 /// A splat constant of `type`.
 mlir::Value createSplat(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::RankedTensorType type, double value);
+
+/// The one value that all elements of a constant have.
+std::optional<double> getSplatValue(mlir::Value value);
+
+/// What the canonicalizer does to het, for passes that match right after it.
+void populateCanonicalizationPatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace autohet::het
 

@@ -3,6 +3,7 @@
 #ifndef AUTOHET_PASSES_MODEL_PASSES_H
 #define AUTOHET_PASSES_MODEL_PASSES_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 #include <memory>
