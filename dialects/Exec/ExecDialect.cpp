@@ -1,13 +1,21 @@
-//===- ExecDialect.cpp - registration of the exec dialect -----------------===//
+//===- ExecDialect.cpp - the exec dialect -----------------------------------===//
+//
+// Registration, verifiers, and what each command reads and writes.
+//
+//===----------------------------------------------------------------------===//
 
 #include "autohet/Dialect/Exec/Exec.h"
+
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
+using namespace autohet::exec;
 
 #include "autohet/Dialect/Exec/ExecDialect.cpp.inc"
 #include "autohet/Dialect/Exec/ExecEnums.cpp.inc"
+#include "autohet/Dialect/Exec/ExecInterfaces.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "autohet/Dialect/Exec/ExecAttrs.cpp.inc"
@@ -18,9 +26,189 @@ using namespace mlir;
 #define GET_OP_CLASSES
 #include "autohet/Dialect/Exec/ExecOps.cpp.inc"
 
-void autohet::exec::ExecDialect::initialize() {
+void ExecDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "autohet/Dialect/Exec/ExecAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "autohet/Dialect/Exec/ExecTypes.cpp.inc"
+      >();
   addOperations<
 #define GET_OP_LIST
 #include "autohet/Dialect/Exec/ExecOps.cpp.inc"
       >();
+}
+
+int64_t autohet::exec::sizeInBytes(RankedTensorType type) {
+  int64_t bits = type.getElementTypeBitWidth();
+  return type.getNumElements() * std::max<int64_t>(1, bits / 8);
+}
+
+int64_t BufferType::getSizeInBytes() { return sizeInBytes(getTensor()); }
+
+int64_t BufferOp::getSlotStride() {
+  return llvm::alignTo(getType().getSizeInBytes(), kBufferAlignment);
+}
+
+static RankedTensorType tensorOf(Value buffer) {
+  return cast<BufferType>(buffer.getType()).getTensor();
+}
+
+//===----------------------------------------------------------------------===//
+// Verifiers
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProgramOp::verify() {
+  if (int64_t(getMicrobatchSize()) < 1 || int64_t(getMicrobatches()) < 1 ||
+      int64_t(getGlobalBatch()) < 1) // program_c1
+    return emitOpError("needs positive counts, but has ")
+           << getMicrobatches() << " microbatches of " << getMicrobatchSize()
+           << " in a batch of " << getGlobalBatch();
+  if (getRank() >= getWorldSize()) // program_c2
+    return emitOpError("has rank ") << getRank() << " in a world of " << getWorldSize();
+  return success();
+}
+
+LogicalResult BufferOp::verify() {
+  if (int64_t(getSlots()) < 1) // buffer_c1
+    return emitOpError("needs at least one slot, but has ") << int64_t(getSlots());
+  if (getOffset() && *getOffset() % kBufferAlignment != 0) // buffer_c2
+    return emitOpError("must start at a multiple of ")
+           << kBufferAlignment << " bytes, but starts at " << *getOffset();
+  return success();
+}
+
+LogicalResult ParameterOp::verify() {
+  auto type = tensorOf(getValue());
+  if (int64_t(getOffsets().size()) != type.getRank() ||
+      int64_t(getGlobalShape().size()) != type.getRank())
+    return emitOpError("describes a box of rank ")
+           << type.getRank() << " with " << getOffsets().size() << " offsets of "
+           << getGlobalShape().size() << " dims";
+  for (auto [dim, offset, size, whole] :
+       llvm::enumerate(getOffsets(), type.getShape(), getGlobalShape()))
+    if (offset < 0 || offset + size > whole) // parameter_c1
+      return emitOpError("reaches outside dim ")
+             << dim << ": offset " << offset << " and size " << size
+             << ", but the whole has " << whole;
+  if (!getStates().empty() && !getOwned()) // parameter_c2
+    return emitOpError("has optimizer state but is not owned here");
+  if (getOwned() && !getGradient())
+    return emitOpError("is owned here but has no gradient");
+  return success();
+}
+
+LogicalResult InputOp::verify() {
+  if (!llvm::is_contained({"input", "labels"}, getRole()))
+    return emitOpError("has role \"") << getRole() << "\", wanted \"input\" or \"labels\"";
+  if (!llvm::is_contained({"file", "tokens", "labels", "ones", "zeros", "arange"}, getKind()))
+    return emitOpError("has kind \"") << getKind()
+           << "\", wanted file, tokens, labels, ones, zeros or arange";
+  return success();
+}
+
+LogicalResult OutputOp::verify() {
+  auto type = cast<RankedTensorType>(getType());
+  if (int64_t(getOffsets().size()) == type.getRank() &&
+      int64_t(getGlobalShape().size()) == type.getRank())
+    return success();
+  return emitOpError("describes a box of rank ")
+         << type.getRank() << " with " << getOffsets().size() << " offsets of "
+         << getGlobalShape().size() << " dims";
+}
+
+LogicalResult LoopOp::verify() {
+  if (int64_t(getFirst()) <= int64_t(getEnd()))
+    return success();
+  return emitOpError("goes from ") << int64_t(getFirst()) << " to " << int64_t(getEnd());
+}
+
+LogicalResult LaunchOp::verify() {
+  if (getWriteCount() <= getBuffers().size()) // launch_c2
+    return success();
+  return emitOpError("writes ") << getWriteCount() << " of " << getBuffers().size() << " buffers";
+}
+
+LogicalResult GemmOp::verify() {
+  if (getSizes().size() != 4)
+    return emitOpError("needs sizes [batch, m, n, k], but has ") << getSizes().size();
+  int64_t batch = getSizes()[0], m = getSizes()[1], n = getSizes()[2], k = getSizes()[3];
+  auto check = [&](Value buffer, int64_t wanted, StringRef name) -> LogicalResult {
+    if (tensorOf(buffer).getNumElements() == wanted) // gemm_c1
+      return success();
+    return emitOpError() << name << " must hold " << wanted << " elements, but is "
+                         << tensorOf(buffer);
+  };
+  if (failed(check(getA(), batch * m * k, "a")) ||
+      failed(check(getB(), batch * k * n, "b")))
+    return failure();
+  return check(getC(), batch * m * n, "c");
+}
+
+LogicalResult CopyOp::verify() {
+  if (sizeInBytes(tensorOf(getFrom())) == sizeInBytes(tensorOf(getTo())))
+    return success();
+  return emitOpError("copies ") << tensorOf(getFrom()) << " to " << tensorOf(getTo());
+}
+
+LogicalResult ReduceOp::verify() {
+  for (Value from : getFrom())
+    if (tensorOf(from).getNumElements() != tensorOf(getTo()).getNumElements() ||
+        !tensorOf(from).getElementType().isF32())
+      return emitOpError("sums ") << tensorOf(from) << " into " << tensorOf(getTo());
+  return success();
+}
+
+LogicalResult HookOp::verify() {
+  if (llvm::is_contained({"begin", "end"}, getPlace()))
+    return success();
+  return emitOpError("has place \"") << getPlace() << "\", wanted \"begin\" or \"end\"";
+}
+
+//===----------------------------------------------------------------------===//
+// What commands read and write
+//===----------------------------------------------------------------------===//
+
+using Values = SmallVector<Value>;
+
+Values LaunchOp::getReads() { return Values(getBuffers().drop_back(getWriteCount())); }
+Values LaunchOp::getWrites() { return Values(getBuffers().take_back(getWriteCount())); }
+
+Values GemmOp::getReads() {
+  Values reads = {getA(), getB()};
+  if (getAccumulate())
+    reads.push_back(getC());
+  return reads;
+}
+
+#define COMMAND(OP, READS, WRITES)                                             \
+  Values OP::getReads() { return Values READS; }                               \
+  Values OP::getWrites() { return Values WRITES; }
+Values GemmOp::getWrites() { return {getC()}; }
+COMMAND(CopyOp, {getFrom()}, {getTo()})
+COMMAND(ZeroOp, {}, {getTo()})
+COMMAND(ReduceOp, (getFrom()), {getTo()})
+COMMAND(SendOp, {getFrom()}, {})
+COMMAND(RecvOp, {}, {getTo()})
+COMMAND(RecordOp, {}, {})
+COMMAND(WaitOp, {}, {})
+COMMAND(FeedOp, {}, {getTo()})
+COMMAND(LossOp, {getFrom()}, {})
+COMMAND(EmitOp, {getFrom()}, {})
+COMMAND(NormOp, {getGradient()}, {})
+COMMAND(AgreeOp, {}, {})
+COMMAND(HookOp, {}, {})
+#undef COMMAND
+
+Values UpdateOp::getReads() {
+  Values reads = {getValue(), getGradient()};
+  llvm::append_range(reads, getStates());
+  return reads;
+}
+Values UpdateOp::getWrites() {
+  Values writes = {getValue()};
+  llvm::append_range(writes, getStates());
+  return writes;
 }

@@ -1,4 +1,4 @@
-//===- Exec.h - the exec dialect --------------------------------*- C++ -*-===//
+//===- Exec.h - the exec dialect -------------------------------*- C++ -*-===//
 
 #ifndef AUTOHET_DIALECT_EXEC_EXEC_H
 #define AUTOHET_DIALECT_EXEC_EXEC_H
@@ -9,10 +9,11 @@
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/IR/SymbolTable.h"
 
 #include "autohet/Dialect/Exec/ExecDialect.h.inc"
 #include "autohet/Dialect/Exec/ExecEnums.h.inc"
+#include "autohet/Dialect/Exec/ExecInterfaces.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "autohet/Dialect/Exec/ExecAttrs.h.inc"
@@ -22,5 +23,15 @@
 
 #define GET_OP_CLASSES
 #include "autohet/Dialect/Exec/ExecOps.h.inc"
+
+namespace autohet::exec {
+
+/// Alignment of every buffer: a cache line and the widest vector.
+inline constexpr int64_t kBufferAlignment = 64;
+
+/// Bytes that a tensor takes in memory; an i1 element takes one.
+int64_t sizeInBytes(mlir::RankedTensorType type);
+
+} // namespace autohet::exec
 
 #endif
