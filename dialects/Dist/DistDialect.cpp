@@ -1,4 +1,4 @@
-//===- DistDialect.cpp - registration of the dist dialect -----------------===//
+//===- DistDialect.cpp - the dist dialect -----------------===//
 
 #include "autohet/Dialect/Dist/Dist.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -12,13 +12,14 @@ using namespace mlir;
 #define GET_ATTRDEF_CLASSES
 #include "autohet/Dialect/Dist/DistAttrs.cpp.inc"
 
-#define GET_TYPEDEF_CLASSES
-#include "autohet/Dialect/Dist/DistTypes.cpp.inc"
-
 #define GET_OP_CLASSES
 #include "autohet/Dialect/Dist/DistOps.cpp.inc"
 
 void autohet::dist::DistDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "autohet/Dialect/Dist/DistAttrs.cpp.inc"
+      >();
   addOperations<
 #define GET_OP_LIST
 #include "autohet/Dialect/Dist/DistOps.cpp.inc"

@@ -1,4 +1,11 @@
-//===- DistOps.td - the dist dialect -------------------------*- tablegen -*-===//
+//===- DistOps.td - who computes what -----------------------*- tablegen -*-===//
+//
+// Placement, stages and what crosses devices. Before sharding, a stage holds ops
+// on whole tensors; after it, a function a device (`#dist.program`) holds ops on
+// that device's own boxes, and values cross only by the ops at the end of this
+// file.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef AUTOHET_DIST_OPS
 #define AUTOHET_DIST_OPS
@@ -6,12 +13,148 @@
 include "mlir/IR/OpBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Dist_Dialect : Dialect {
   let name = "dist";
   let cppNamespace = "::autohet::dist";
+  let summary = "Who computes what: programs of devices and what crosses them";
+  let useDefaultAttributePrinterParser = 1;
 }
 
 class Dist_Op<string mnemonic, list<Trait> traits = []> : Op<Dist_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+def Dist_ProgramAttr : AttrDef<Dist_Dialect, "Program"> {
+  let mnemonic = "program";
+  let summary = "Whose function this is";
+  let description = [{
+    On a function: it is the training step of the device `device`, rank `rank` of
+    `world`, in stage `stage` of the `stages` of replica `replica`, which does
+    `microbatches` of `microbatch_size` samples starting with sample
+    `first_sample` of the `global_batch`.
+
+    Example:
+    ```mlir
+    #dist.program<device = "n0/1", rank = 1, world = 2, replica = 0, stage = 1, stages = 2,
+                  microbatches = 4, microbatch_size = 2, first_sample = 0, global_batch = 8>
+    ```
+  }];
+  let parameters = (ins "::mlir::StringAttr":$device, "int64_t":$rank, "int64_t":$world,
+    "int64_t":$replica, "int64_t":$stage, "int64_t":$stages, "int64_t":$microbatches,
+    "int64_t":$microbatch_size, "int64_t":$first_sample, "int64_t":$global_batch);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+//===----------------------------------------------------------------------===//
+// Between devices
+//===----------------------------------------------------------------------===//
+
+def Dist_SendOp : Dist_Op<"send"> {
+  let summary = "Sends a value to another rank";
+  let description = [{
+    Matched by the `dist.recv` of the peer with the same channel, microbatch by
+    microbatch. `inline`: part of a collective that computation waits for;
+    otherwise it runs beside computation.
+
+    Example:
+    ```mlir
+    dist.send %x to 1 channel 3 : tensor<2x12x48xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$value, I64Attr:$peer, I64Attr:$channel, UnitAttr:$inlined);
+  let assemblyFormat = "$value `to` $peer `channel` $channel (`inline` $inlined^)? attr-dict `:` type($value)";
+}
+
+def Dist_RecvOp : Dist_Op<"recv"> {
+  let summary = "Receives a value from another rank";
+  let description = [{
+    Example:
+    ```mlir
+    %x = dist.recv from 0 channel 3 : tensor<2x12x48xf32>
+    ```
+  }];
+  let arguments = (ins I64Attr:$peer, I64Attr:$channel, UnitAttr:$inlined);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "`from` $peer `channel` $channel (`inline` $inlined^)? attr-dict `:` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// The update
+//===----------------------------------------------------------------------===//
+
+def Dist_LocalGradientOp : Dist_Op<"local_gradient"> {
+  let summary = "The gradient that this device has summed over its microbatches";
+  let description = [{
+    Of the box of the parameter `name` that starts at `offsets` of a whole of
+    shape `global_shape`: what the `het.gradient` ops of the same box added up.
+
+    Example:
+    ```mlir
+    %g = dist.local_gradient "wte.weight" at [0, 0] of [101, 48] : tensor<101x48xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, DenseI64ArrayAttr:$offsets, DenseI64ArrayAttr:$global_shape);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$name `at` $offsets `of` $global_shape attr-dict `:` type($result)";
+}
+
+def Dist_NormOp : Dist_Op<"norm"> {
+  let summary = "Counts an owned slice's gradient in the norm";
+  let description = [{
+    Example:
+    ```mlir
+    dist.norm %g : tensor<101x48xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$gradient);
+  let assemblyFormat = "$gradient attr-dict `:` type($gradient)";
+}
+
+def Dist_AgreeOp : Dist_Op<"agree"> {
+  let summary = "The one agreement of a step, which gates every update";
+  let description = [{
+    Example:
+    ```mlir
+    dist.agree
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Dist_UpdateOp : Dist_Op<"update", [AllTypesMatch<["gradient", "result"]>]> {
+  let summary = "The owner's optimizer step on its slice; gives the new bytes";
+  let description = [{
+    Example:
+    ```mlir
+    %p = dist.update "wte.weight" at [0, 0] of [101, 48] by %g : tensor<101x48xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, DenseI64ArrayAttr:$offsets,
+    DenseI64ArrayAttr:$global_shape, AnyRankedTensor:$gradient);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $name `at` $offsets `of` $global_shape `by` $gradient attr-dict `:` type($gradient)
+  }];
+}
+
+def Dist_StoreParameterOp : Dist_Op<"store_parameter"> {
+  let summary = "Puts new bytes into the box that this device computes with";
+  let description = [{
+    `value` is the whole new content of the device's box at `offsets` of the
+    parameter: its own update, or the owners' slices put together.
+
+    Example:
+    ```mlir
+    dist.store_parameter "wte.weight" %p at [0, 0] of [101, 48] : tensor<101x48xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, AnyRankedTensor:$value, DenseI64ArrayAttr:$offsets,
+    DenseI64ArrayAttr:$global_shape);
+  let assemblyFormat = "$name $value `at` $offsets `of` $global_shape attr-dict `:` type($value)";
+}
 
 #endif

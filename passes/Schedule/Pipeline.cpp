@@ -1,9 +1,34 @@
-//===- Pipeline.cpp - the Schedule phase as one pipeline ------------------------===//
+//===- Pipeline.cpp - the Schedule phase as one pipeline --------------------===//
 //
 // The order of the phase's passes and the reason for each place.
 //
 //===----------------------------------------------------------------------===//
 
+#include "autohet/Passes/Schedule/Pipeline.h"
 #include "autohet/Passes/Schedule/Passes.h"
 
-void autohet::registerSchedulePipelines() {}
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void autohet::buildSchedulePipeline(OpPassManager &pm, const SchedulePipelineOptions &options) {
+  // Products first: the transposes they need are kernels like any other.
+  pm.addNestedPass<func::FuncOp>(createNormalizeMatmuls());
+  // Equal transposes of one value are one.
+  pm.addPass(createCSEPass());
+  pm.addPass(createFormKernels());
+  OrderMicrobatchesOptions order;
+  order.schedule = options.schedule;
+  order.optimizer = options.optimizer;
+  pm.addPass(createOrderMicrobatches(order));
+  // Last: liveness is a property of the final order.
+  pm.addPass(createPlanMemory());
+}
+
+void autohet::registerSchedulePipelines() {
+  PassPipelineRegistration<SchedulePipelineOptions>(
+      "autohet-schedule", "From each device's function to its exec program",
+      buildSchedulePipeline);
+}

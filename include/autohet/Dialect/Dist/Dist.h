@@ -17,10 +17,14 @@
 #define GET_ATTRDEF_CLASSES
 #include "autohet/Dialect/Dist/DistAttrs.h.inc"
 
-#define GET_TYPEDEF_CLASSES
-#include "autohet/Dialect/Dist/DistTypes.h.inc"
-
 #define GET_OP_CLASSES
 #include "autohet/Dialect/Dist/DistOps.h.inc"
+
+namespace autohet::dist {
+
+/// On a function: whose program it is, a `#dist.program`.
+inline constexpr llvm::StringLiteral kProgramAttr = "dist.program";
+
+} // namespace autohet::dist
 
 #endif

@@ -1,0 +1,648 @@
+//===- OrderMicrobatches.cpp - a device's step as streams of commands -------===//
+//
+// A schedule is an order of commands. The device's function is cut into three
+// parts by phase (forward, backward, update); each part is a template that is
+// emitted for one microbatch after the other. With w forwards of head start:
+//
+//   1F1B   F(0) .. F(w-1)   loop i: F(i+w) B(i)   B(n-w) .. B(n-1)   update
+//   GPipe  loop i: F(i)     loop i: B(i)                             update
+//
+// Stage s of S has w = min(S - 1 - s, n). Pipeline transfers are emitted on
+// streams of their own in the same order, so that the loops of all streams run
+// in step; events carry (arrived, consumed) and (produced, sent) a microbatch.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Gemm.h"
+#include "autohet/Dialect/Dist/Dist.h"
+#include "autohet/Dialect/Exec/Exec.h"
+#include "autohet/Dialect/Het/Het.h"
+#include "autohet/Passes/Schedule/Passes.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace autohet {
+#define GEN_PASS_DEF_ORDERMICROBATCHES
+#include "autohet/Passes/Schedule/Passes.h.inc"
+} // namespace autohet
+
+using namespace mlir;
+using namespace autohet;
+
+namespace {
+
+enum class Part { Forward, Backward, Update };
+
+Part partOf(Operation *op) {
+  auto phase = op->getAttrOfType<StringAttr>("het.phase");
+  if (!phase)
+    return Part::Forward;
+  return llvm::StringSwitch<Part>(phase.getValue())
+      .Case("backward", Part::Backward)
+      .Case("update", Part::Update)
+      .Default(Part::Forward);
+}
+
+/// The value whose memory `value` shares: reshapes are views.
+Value rootOf(Value value) {
+  while (auto reshape = value.getDefiningOp<het::ReshapeOp>())
+    value = reshape.getOperand();
+  return value;
+}
+
+RankedTensorType tensorOf(Value v) { return cast<RankedTensorType>(v.getType()); }
+
+/// A box of a parameter: where it starts and its shape.
+using BoxKey = std::pair<StringAttr, std::pair<SmallVector<int64_t>, SmallVector<int64_t>>>;
+
+/// What the device holds of a box.
+struct HeldBox {
+  Location loc;
+  StringAttr name;
+  SmallVector<int64_t> offsets, globalShape;
+  bool owned = false;
+  Value value, gradient;
+  SmallVector<Value> states;
+};
+
+/// One stream under construction: where its next command goes.
+struct Stream {
+  exec::StreamOp op;
+  OpBuilder builder;
+};
+
+class ProgramEmitter {
+public:
+  ProgramEmitter(func::FuncOp func, dist::ProgramAttr info, StringRef schedule,
+                 unsigned stateCount)
+      : func(func), info(info), stateCount(stateCount), declare(func) {
+    count = info.getMicrobatches();
+    isGPipe = schedule == "gpipe";
+    headStart = std::min<int64_t>(info.getStages() - 1 - info.getStage(), count);
+    inFlight = isGPipe ? count : std::min(headStart + 1, count);
+  }
+
+  LogicalResult emit();
+
+private:
+  //===--- declarations ---===//
+  void declarePorts();
+  Value declareBuffer(Location loc, StringRef name, exec::Space space,
+                      RankedTensorType type, int64_t slots = 1);
+  Value declareEvent(const llvm::Twine &name, bool once = false);
+  HeldBox &held(Location loc, StringAttr name, ArrayRef<int64_t> offsets,
+                ArrayRef<int64_t> globalShape, RankedTensorType type, bool trained);
+  Value bufferOf(Value value);
+  int64_t slotsOf(Value root);
+  void declareParameters();
+
+  //===--- commands ---===//
+  LogicalResult emitPart(Part part, int64_t microbatch);
+  LogicalResult emitOp(Operation *op, int64_t microbatch);
+  LogicalResult emitMatmul(het::MatmulOp op, int64_t microbatch);
+  Value gradientBuffer(het::GradientOp op);
+  void emitGradient(het::GradientOp op, int64_t microbatch);
+  void emitSend(dist::SendOp op, int64_t microbatch);
+  void emitRecv(dist::RecvOp op, int64_t microbatch);
+  void emitResults(int64_t microbatch);
+  LogicalResult emitUpdate(dist::UpdateOp op);
+  void flushWaits(int64_t microbatch);
+  void waitForSent(Value value, int64_t microbatch);
+  Part lastReader(dist::RecvOp recv);
+  LogicalResult emitLoop(int64_t first, int64_t end,
+                         ArrayRef<std::pair<Part, int64_t>> body);
+
+  /// A wait for a microbatch before the first is always over.
+  void wait(Stream &stream, Value event, int64_t microbatch) {
+    if (inLoop || microbatch >= 0)
+      exec::WaitOp::create(stream.builder, stream.op.getLoc(), event, microbatch);
+  }
+
+  bool isPipelined(Operation *op) {
+    auto send = dyn_cast<dist::SendOp>(op);
+    auto recv = dyn_cast<dist::RecvOp>(op);
+    return partOf(op) != Part::Update &&
+           ((send && !send.getInlined()) || (recv && !recv.getInlined()));
+  }
+
+  func::FuncOp func;
+  dist::ProgramAttr info;
+  unsigned stateCount;
+  OpBuilder declare;
+  exec::ProgramOp program;
+  int64_t count, headStart, inFlight;
+  bool isGPipe, inLoop = false;
+
+  std::optional<Stream> compute, receive, send;
+  llvm::DenseMap<Value, Value> buffers;
+  llvm::MapVector<BoxKey, HeldBox> boxes;
+  llvm::DenseMap<Operation *, std::pair<Value, Value>> events;
+  /// Events of inline transfers that were started and not yet waited for.
+  SmallVector<Value> pendingArrivals, pendingSends;
+  llvm::StringMap<unsigned> names;
+};
+
+//===----------------------------------------------------------------------===//
+// Declarations
+//===----------------------------------------------------------------------===//
+
+Value ProgramEmitter::declareBuffer(Location loc, StringRef name, exec::Space space,
+                                    RankedTensorType type, int64_t slots) {
+  // Names are for people and traces; make them unique.
+  unsigned &seen = names[name];
+  std::string unique = seen ? (name + "." + llvm::Twine(seen)).str() : name.str();
+  ++seen;
+  return exec::BufferOp::create(declare, loc, exec::BufferType::get(type), unique,
+                                space, slots, IntegerAttr());
+}
+
+Value ProgramEmitter::declareEvent(const llvm::Twine &name, bool once) {
+  return exec::EventOp::create(declare, func.getLoc(), declare.getIndexType(),
+                               declare.getStringAttr(name),
+                               once ? declare.getUnitAttr() : UnitAttr());
+}
+
+/// Forward values that the backward part reads, and values that a transfer
+/// touches while computation goes on, need a slot a microbatch in flight.
+int64_t ProgramEmitter::slotsOf(Value root) {
+  bool isForward = isa<BlockArgument>(root) || partOf(root.getDefiningOp()) == Part::Forward;
+  bool isKept = false, isMoved = root.getDefiningOp() && isPipelined(root.getDefiningOp());
+  SmallVector<Value> views = {root};
+  while (!views.empty())
+    for (Operation *user : views.pop_back_val().getUsers()) {
+      if (auto reshape = dyn_cast<het::ReshapeOp>(user))
+        views.push_back(reshape.getResult());
+      else
+        isKept |= partOf(user) == Part::Backward && !isa<func::ReturnOp>(user);
+      isMoved |= isPipelined(user);
+    }
+  int64_t slots = isKept && isForward ? inFlight : 1;
+  // One more lets the next microbatch arrive, or the last leave, meanwhile.
+  return std::min(count, slots + (isMoved ? 1 : 0));
+}
+
+Value ProgramEmitter::bufferOf(Value value) {
+  Value root = rootOf(value);
+  Value &buffer = buffers[root];
+  if (buffer)
+    return buffer;
+  if (auto parameter = root.getDefiningOp<het::ParameterOp>()) {
+    SmallVector<int64_t> zeros(parameter.getType().getRank(), 0);
+    return buffer = held(parameter.getLoc(), parameter.getNameAttr(),
+                         parameter.getOffsets() ? *parameter.getOffsets()
+                                                : ArrayRef<int64_t>(zeros),
+                         parameter.getWholeShape(), parameter.getType(),
+                         parameter.isTrained())
+                        .value;
+  }
+  std::string name;
+  if (auto argument = dyn_cast<BlockArgument>(root)) {
+    auto attribute = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(), het::kNameAttr);
+    name = attribute ? attribute.str() : "input";
+  } else {
+    Operation *op = root.getDefiningOp();
+    if (auto unit = op->getAttrOfType<StringAttr>(het::kUnitAttr))
+      name = unit.str() + "/";
+    if (auto call = dyn_cast<func::CallOp>(op))
+      name += call.getCallee().str();
+    else
+      name += op->getName().stripDialect().str();
+  }
+  return buffer = declareBuffer(root.getLoc(), name, exec::Space::arena, tensorOf(root),
+                                slotsOf(root));
+}
+
+HeldBox &ProgramEmitter::held(Location loc, StringAttr name, ArrayRef<int64_t> offsets,
+                              ArrayRef<int64_t> globalShape, RankedTensorType type,
+                              bool trained) {
+  BoxKey key = {name, {SmallVector<int64_t>(offsets), SmallVector<int64_t>(type.getShape())}};
+  auto it = boxes.find(key);
+  if (it != boxes.end())
+    return it->second;
+  HeldBox box{loc, name, SmallVector<int64_t>(offsets), SmallVector<int64_t>(globalShape)};
+  box.value = declareBuffer(loc, name, trained ? exec::Space::parameter : exec::Space::constant, type);
+  return boxes.insert({key, std::move(box)}).first->second;
+}
+
+/// Inputs become ports that are fed, in the part that first reads them; the
+/// label count is a run-time scalar.
+void ProgramEmitter::declarePorts() {
+  for (BlockArgument argument : func.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    auto role = func.getArgAttrOfType<StringAttr>(i, het::kRoleAttr);
+    if (role && role.getValue() == "inverse_label_count") {
+      buffers[argument] = exec::BufferOp::create(
+          declare, argument.getLoc(), exec::BufferType::get(tensorOf(argument)),
+          "inverse_label_count", exec::Space::scalar, 1, declare.getI64IntegerAttr(0));
+      continue;
+    }
+    if (argument.use_empty())
+      continue;
+    auto text = [&](StringRef name, StringRef otherwise) {
+      auto attribute = func.getArgAttrOfType<StringAttr>(i, name);
+      return attribute ? attribute.getValue() : otherwise;
+    };
+    auto number = [&](StringRef name, int64_t otherwise) {
+      auto attribute = func.getArgAttrOfType<IntegerAttr>(i, name);
+      return attribute ? attribute.getInt() : otherwise;
+    };
+    exec::InputOp::create(declare, argument.getLoc(), text(het::kNameAttr, "input"),
+                          text(het::kRoleAttr, "input"), text("het.kind", "file"),
+                          number("het.batch_dim", 0), number("het.vocabulary", 0),
+                          argument.getType());
+    bufferOf(argument);
+  }
+  auto returns = func.getBody().front().getTerminator();
+  for (auto [i, value] : llvm::enumerate(returns->getOperands())) {
+    auto name = func.getResultAttrOfType<StringAttr>(i, het::kNameAttr);
+    if (!name || name.getValue() == "loss")
+      continue;
+    auto type = tensorOf(value);
+    auto list = [&](StringRef attribute, SmallVector<int64_t> otherwise) {
+      auto array = func.getResultAttrOfType<DenseI64ArrayAttr>(i, attribute);
+      return array ? SmallVector<int64_t>(array.asArrayRef()) : otherwise;
+    };
+    exec::OutputOp::create(declare, value.getLoc(), name,
+                           list("dist.global_shape", SmallVector<int64_t>(type.getShape())),
+                           list("dist.offsets", SmallVector<int64_t>(type.getRank(), 0)),
+                           0, type);
+  }
+}
+
+void ProgramEmitter::declareParameters() {
+  for (auto &[key, box] : boxes)
+    exec::ParameterOp::create(declare, box.loc, box.name, box.globalShape, box.offsets,
+                              box.owned, box.value, box.gradient, box.states);
+}
+
+//===----------------------------------------------------------------------===//
+// Commands
+//===----------------------------------------------------------------------===//
+
+/// Waits for what inline transfers have under way, so that what follows may
+/// read what arrived and write what was sent.
+void ProgramEmitter::flushWaits(int64_t microbatch) {
+  for (Value event : pendingArrivals)
+    wait(*compute, event, microbatch);
+  for (Value event : pendingSends)
+    wait(*compute, event, microbatch);
+  pendingArrivals.clear();
+  pendingSends.clear();
+}
+
+LogicalResult ProgramEmitter::emitMatmul(het::MatmulOp op, int64_t microbatch) {
+  std::optional<GemmShape> shape = matchGemm(op);
+  if (!shape)
+    return op.emitOpError("is not one gemm; run exec-normalize-matmuls first");
+  // A product that is only a gradient goes straight into the sum of gradients.
+  bool accumulate = false;
+  Value target;
+  if (op->hasOneUse())
+    if (auto gradient = dyn_cast<het::GradientOp>(*op->user_begin())) {
+      target = gradientBuffer(gradient);
+      accumulate = true;
+    }
+  if (!target)
+    target = bufferOf(op.getResult());
+  exec::GemmOp::create(compute->builder, op.getLoc(), bufferOf(op.getLhs()),
+                       bufferOf(op.getRhs()), target,
+                       ArrayRef<int64_t>{shape->batch, shape->m, shape->n, shape->k},
+                       shape->transposeA, shape->transposeB, accumulate, microbatch);
+  return success();
+}
+
+/// The sum of gradients of the box that `op` adds to.
+Value ProgramEmitter::gradientBuffer(het::GradientOp op) {
+  auto type = tensorOf(op.getValue());
+  SmallVector<int64_t> zeros(type.getRank(), 0);
+  HeldBox &box = held(op.getLoc(), op.getNameAttr(),
+                      op.getOffsets() ? *op.getOffsets() : ArrayRef<int64_t>(zeros),
+                      op.getWholeShape(), type, /*trained=*/true);
+  if (!box.gradient)
+    box.gradient = declareBuffer(op.getLoc(), (op.getName() + ".gradient").str(),
+                                 exec::Space::gradient, type);
+  return box.gradient;
+}
+
+void ProgramEmitter::emitGradient(het::GradientOp op, int64_t microbatch) {
+  auto product = op.getValue().getDefiningOp<het::MatmulOp>();
+  if (product && product->hasOneUse())
+    return; // already accumulated
+  Value sum = gradientBuffer(op);
+  exec::ReduceOp::create(compute->builder, op.getLoc(),
+                         ValueRange{sum, bufferOf(op.getValue())}, sum, microbatch);
+}
+
+void ProgramEmitter::emitSend(dist::SendOp op, int64_t microbatch) {
+  Value buffer = bufferOf(op.getValue());
+  auto &[produced, sent] = events[op];
+  bool once = partOf(op) == Part::Update;
+  std::string name = ("send." + llvm::Twine(op.getChannel())).str();
+  if (!sent)
+    sent = declareEvent(name + ".sent", once);
+  if (!isPipelined(op)) {
+    exec::SendOp::create(compute->builder, op.getLoc(), buffer, op.getPeer(),
+                         op.getChannel(), sent, microbatch);
+    pendingSends.push_back(sent);
+    return;
+  }
+  if (!produced)
+    produced = declareEvent(name + ".produced");
+  exec::RecordOp::create(compute->builder, op.getLoc(), produced, microbatch);
+  wait(*send, produced, microbatch);
+  exec::SendOp::create(send->builder, op.getLoc(), buffer, op.getPeer(), op.getChannel(),
+                       sent, microbatch);
+}
+
+void ProgramEmitter::emitRecv(dist::RecvOp op, int64_t microbatch) {
+  Value buffer = bufferOf(op.getResult());
+  auto &[arrived, consumed] = events[op];
+  bool once = partOf(op) == Part::Update;
+  std::string name = ("recv." + llvm::Twine(op.getChannel())).str();
+  if (!arrived)
+    arrived = declareEvent(name + ".arrived", once);
+  if (!isPipelined(op)) {
+    exec::RecvOp::create(compute->builder, op.getLoc(), buffer, op.getPeer(),
+                         op.getChannel(), arrived, microbatch);
+    pendingArrivals.push_back(arrived);
+    return;
+  }
+  if (!consumed)
+    consumed = declareEvent(name + ".consumed");
+  // The slot is free once the microbatch that had it before is done with.
+  int64_t slots = buffer.getDefiningOp<exec::BufferOp>().getSlots();
+  wait(*receive, consumed, microbatch - slots);
+  exec::RecvOp::create(receive->builder, op.getLoc(), buffer, op.getPeer(), op.getChannel(),
+                       arrived, microbatch);
+  wait(*compute, arrived, microbatch);
+}
+
+/// The loss and the outputs of the forward part.
+void ProgramEmitter::emitResults(int64_t microbatch) {
+  auto returns = func.getBody().front().getTerminator();
+  for (auto [i, value] : llvm::enumerate(returns->getOperands())) {
+    auto name = func.getResultAttrOfType<StringAttr>(i, het::kNameAttr);
+    if (!name)
+      continue;
+    if (name.getValue() == "loss")
+      exec::LossOp::create(compute->builder, value.getLoc(), bufferOf(value), microbatch);
+    else
+      exec::EmitOp::create(compute->builder, value.getLoc(), name, bufferOf(value), microbatch);
+  }
+}
+
+LogicalResult ProgramEmitter::emitUpdate(dist::UpdateOp op) {
+  auto type = tensorOf(op.getGradient());
+  HeldBox &box = held(op.getLoc(), op.getNameAttr(), op.getOffsets(), op.getGlobalShape(),
+                      type, /*trained=*/true);
+  box.owned = true;
+  Value gradient = bufferOf(op.getGradient());
+  box.gradient = gradient;
+  for (unsigned i = 0; i < stateCount; ++i)
+    box.states.push_back(declareBuffer(op.getLoc(), (op.getName() + (i ? ".v" : ".m")).str(),
+                                       exec::Space::state, type));
+  buffers[op.getResult()] = box.value;
+  exec::UpdateOp::create(compute->builder, op.getLoc(), box.value, gradient, box.states, 0);
+  return success();
+}
+
+LogicalResult ProgramEmitter::emitOp(Operation *op, int64_t microbatch) {
+  if (!isa<dist::SendOp, dist::RecvOp>(op))
+    flushWaits(microbatch);
+  if (isa<het::MatmulOp, func::CallOp>(op))
+    for (Value result : op->getResults())
+      waitForSent(result, microbatch);
+  OpBuilder &builder = compute->builder;
+  if (auto matmul = dyn_cast<het::MatmulOp>(op))
+    return emitMatmul(matmul, microbatch);
+  if (auto gradient = dyn_cast<het::GradientOp>(op)) {
+    emitGradient(gradient, microbatch);
+    return success();
+  }
+  if (auto sendOp = dyn_cast<dist::SendOp>(op)) {
+    emitSend(sendOp, microbatch);
+    return success();
+  }
+  if (auto recvOp = dyn_cast<dist::RecvOp>(op)) {
+    emitRecv(recvOp, microbatch);
+    return success();
+  }
+  if (auto call = dyn_cast<func::CallOp>(op)) {
+    SmallVector<Value> operands;
+    for (Value v : op->getOperands())
+      operands.push_back(bufferOf(v));
+    for (Value v : op->getResults())
+      operands.push_back(bufferOf(v));
+    exec::LaunchOp::create(builder, op->getLoc(), call.getCallee(), operands,
+                           op->getNumResults(), microbatch);
+    return success();
+  }
+  if (auto local = dyn_cast<dist::LocalGradientOp>(op)) {
+    auto type = tensorOf(local.getResult());
+    HeldBox &box = held(op->getLoc(), local.getNameAttr(), local.getOffsets(),
+                        local.getGlobalShape(), type, true);
+    if (!box.gradient)
+      return op->emitOpError("reads the gradient of \"")
+             << local.getName() << "\", which nothing on this device adds to";
+    buffers[local.getResult()] = box.gradient;
+    return success();
+  }
+  if (auto norm = dyn_cast<dist::NormOp>(op)) {
+    exec::NormOp::create(builder, op->getLoc(), bufferOf(norm.getGradient()), 0);
+    return success();
+  }
+  if (isa<dist::AgreeOp>(op)) {
+    exec::AgreeOp::create(builder, op->getLoc(), 0);
+    return success();
+  }
+  if (auto update = dyn_cast<dist::UpdateOp>(op))
+    return emitUpdate(update);
+  if (auto store = dyn_cast<dist::StoreParameterOp>(op)) {
+    Value box = held(op->getLoc(), store.getNameAttr(), store.getOffsets(),
+                     store.getGlobalShape(), tensorOf(store.getValue()), true)
+                    .value;
+    Value value = bufferOf(store.getValue());
+    if (value != box)
+      exec::CopyOp::create(builder, op->getLoc(), value, box, 0);
+    return success();
+  }
+  if (isa<het::ReshapeOp, het::ParameterOp, func::ReturnOp>(op))
+    return success();
+  return op->emitOpError("is neither a kernel nor a command; run exec-form-kernels first");
+}
+
+/// Before `value`'s slot is written for `microbatch`, what was sent from it must
+/// have left.
+void ProgramEmitter::waitForSent(Value value, int64_t microbatch) {
+  SmallVector<Value> views = {value};
+  while (!views.empty())
+    for (Operation *user : views.pop_back_val().getUsers()) {
+      if (auto reshape = dyn_cast<het::ReshapeOp>(user))
+        views.push_back(reshape.getResult());
+      if (!isa<dist::SendOp>(user) || !isPipelined(user))
+        continue;
+      auto &[produced, sent] = events[user];
+      if (!sent)
+        sent = declareEvent("send." + llvm::Twine(cast<dist::SendOp>(user).getChannel()) + ".sent");
+      int64_t slots = bufferOf(value).getDefiningOp<exec::BufferOp>().getSlots();
+      wait(*compute, sent, microbatch - slots);
+    }
+}
+
+LogicalResult ProgramEmitter::emitPart(Part part, int64_t microbatch) {
+  Block &block = func.getBody().front();
+  // Each part reads inputs at its start; what both parts read is kept.
+  for (BlockArgument argument : block.getArguments()) {
+    auto role = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(), het::kRoleAttr);
+    if (argument.use_empty() || (role && role.getValue() == "inverse_label_count"))
+      continue;
+    bool inForward = llvm::any_of(argument.getUsers(), [](Operation *user) {
+      return partOf(user) == Part::Forward;
+    });
+    if (part == (inForward ? Part::Forward : Part::Backward))
+      exec::FeedOp::create(compute->builder, argument.getLoc(),
+                           func.getArgAttrOfType<StringAttr>(argument.getArgNumber(), het::kNameAttr),
+                           bufferOf(argument), microbatch);
+  }
+  for (Operation &op : block) {
+    if (partOf(&op) != part || isa<func::ReturnOp>(op))
+      continue;
+    if (failed(emitOp(&op, microbatch)))
+      return failure();
+  }
+  flushWaits(microbatch);
+  if (part == Part::Forward)
+    emitResults(microbatch);
+  // Slots of what arrived are free after the last part that reads them.
+  for (auto recv : block.getOps<dist::RecvOp>())
+    if (isPipelined(recv) && lastReader(recv) == part)
+      exec::RecordOp::create(compute->builder, recv.getLoc(), events[recv].second, microbatch);
+  return success();
+}
+
+/// The part that reads a received value last.
+Part ProgramEmitter::lastReader(dist::RecvOp recv) {
+  Part last = partOf(recv);
+  SmallVector<Value> views = {recv.getResult()};
+  while (!views.empty())
+    for (Operation *user : views.pop_back_val().getUsers()) {
+      if (auto reshape = dyn_cast<het::ReshapeOp>(user))
+        views.push_back(reshape.getResult());
+      else if (partOf(user) == Part::Backward && !isa<func::ReturnOp>(user))
+        last = Part::Backward;
+    }
+  return last;
+}
+
+LogicalResult ProgramEmitter::emitLoop(int64_t first, int64_t end,
+                                       ArrayRef<std::pair<Part, int64_t>> body) {
+  if (first >= end)
+    return success();
+  SmallVector<Stream *> streams = {&*compute};
+  if (receive)
+    streams.append({&*receive, &*send});
+  SmallVector<exec::LoopOp> loops;
+  for (Stream *stream : streams) {
+    auto loop = exec::LoopOp::create(stream->builder, func.getLoc(), first, end);
+    stream->builder.setInsertionPointToEnd(&loop.getBody().emplaceBlock());
+    loops.push_back(loop);
+  }
+  inLoop = true;
+  for (auto [part, shift] : body)
+    if (failed(emitPart(part, shift)))
+      return failure();
+  inLoop = false;
+  for (auto [stream, loop] : llvm::zip_equal(streams, loops))
+    stream->builder.setInsertionPointAfter(loop);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The schedule
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProgramEmitter::emit() {
+  OpBuilder builder(func);
+  program = exec::ProgramOp::create(
+      builder, func.getLoc(), info.getDevice(), info.getRank(), info.getWorld(),
+      info.getReplica(), info.getStage(), info.getMicrobatches(), info.getMicrobatchSize(),
+      info.getFirstSample(), info.getGlobalBatch(), DenseI64ArrayAttr());
+  Block &body = program.getBody().emplaceBlock();
+  declare.setInsertionPointToStart(&body);
+
+  OpBuilder streams = OpBuilder::atBlockEnd(&body);
+  auto open = [&](StringRef name, bool isCommunication) {
+    auto op = exec::StreamOp::create(streams, func.getLoc(), name, isCommunication);
+    return Stream{op, OpBuilder::atBlockBegin(&op.getBody().emplaceBlock())};
+  };
+  compute.emplace(open("compute", false));
+  declare.setInsertionPoint(compute->op);
+  if (llvm::any_of(func.getBody().front(), [&](Operation &op) { return isPipelined(&op); })) {
+    receive.emplace(open("receive", true));
+    send.emplace(open("send", true));
+  }
+  declarePorts();
+
+  Location loc = func.getLoc();
+  exec::HookOp::create(compute->builder, loc, "begin", 0);
+  Operation *begin = &compute->op.getBody().front().back();
+  auto parts = [&](Part part, int64_t from, int64_t to) -> LogicalResult {
+    for (int64_t m = from; m < to; ++m)
+      if (failed(emitPart(part, m)))
+        return failure();
+    return success();
+  };
+  bool trains = llvm::any_of(func.getBody().front(), [](Operation &op) {
+    return partOf(&op) != Part::Forward;
+  });
+  if (!trains || isGPipe) {
+    if (failed(emitLoop(0, count, {{Part::Forward, 0}})) ||
+        (trains && failed(emitLoop(0, count, {{Part::Backward, 0}}))))
+      return failure();
+  } else if (failed(parts(Part::Forward, 0, headStart)) ||
+             failed(emitLoop(0, count - headStart,
+                             {{Part::Forward, headStart}, {Part::Backward, 0}})) ||
+             failed(parts(Part::Backward, count - headStart, count))) {
+    return failure();
+  }
+  if (failed(emitPart(Part::Update, 0)))
+    return failure();
+  exec::HookOp::create(compute->builder, loc, "end", 0);
+
+  // Gradients are sums: they start at zero.
+  compute->builder.setInsertionPointAfter(begin);
+  for (auto &[key, box] : boxes)
+    if (box.gradient &&
+        box.gradient.getDefiningOp<exec::BufferOp>().getSpace() == exec::Space::gradient)
+      exec::ZeroOp::create(compute->builder, box.loc, box.gradient, 0);
+  declareParameters();
+  func.erase();
+  return success();
+}
+
+struct OrderMicrobatches : autohet::impl::OrderMicrobatchesBase<OrderMicrobatches> {
+  using OrderMicrobatchesBase::OrderMicrobatchesBase;
+
+  void runOnOperation() override {
+    if (schedule != "1f1b" && schedule != "gpipe") {
+      getOperation().emitError("unknown schedule '") << schedule << "', known are 1f1b and gpipe";
+      return signalPassFailure();
+    }
+    auto states = llvm::StringSwitch<int>(optimizer)
+                      .Cases({"sgd", "none"}, 0)
+                      .Cases({"adam", "adamw"}, 2)
+                      .Default(-1);
+    if (states < 0) {
+      getOperation().emitError("unknown optimizer '")
+          << optimizer << "', known are sgd, adam, adamw and none";
+      return signalPassFailure();
+    }
+    getOperation()->setAttr("exec.optimizer", StringAttr::get(&getContext(), optimizer));
+    for (auto func : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (auto info = func->getAttrOfType<dist::ProgramAttr>(dist::kProgramAttr))
+        if (failed(ProgramEmitter(func, info, schedule, states).emit()))
+          return signalPassFailure();
+  }
+};
+
+} // namespace
