@@ -18,13 +18,14 @@ namespace {
 
 // Outside these a number is more likely a wrong unit than a machine.
 struct PlausibleRange {
-  Unit unit;
+  Dimension dimension;
   double low, high;
 };
-const PlausibleRange plausibleMemory = {Unit::Bytes, 0x1p20, 0x1p45};
-const PlausibleRange plausibleFlops = {Unit::FlopsPerSecond, 1e6, 1e17};
-const PlausibleRange plausibleBandwidth = {Unit::BytesPerSecond, 1e4, 1e14};
-const PlausibleRange plausibleTime = {Unit::Seconds, 0, 1};
+const PlausibleRange plausibleMemory = {Dimension::Bytes, 0x1p20, 0x1p45};
+const PlausibleRange plausibleFlops = {Dimension::FlopsPerSecond, 1e6, 1e17};
+const PlausibleRange plausibleBandwidth = {Dimension::BytesPerSecond, 1e4,
+                                           1e14};
+const PlausibleRange plausibleTime = {Dimension::Seconds, 0, 1};
 
 // What a kind without `flops` computes at relative speed 1.
 constexpr double defaultFlops = 100e9;
@@ -75,10 +76,11 @@ private:
                              false, what);
     positive(reader, "memory_bandwidth", kind.memory_bandwidth_bytes_per_s,
              plausibleBandwidth, false, what);
-    if (reader.optional("overhead", kind.overhead_s, Unit::Seconds))
+    if (reader.optional("overhead", kind.overhead_s, Dimension::Seconds))
       warnIfAbsurd(entry.value, "overhead", kind.overhead_s, plausibleTime,
                    what);
-    if (reader.optional("relative_speed", kind.relative_speed, Unit::None) &&
+    if (reader.optional("relative_speed", kind.relative_speed,
+                        Dimension::None) &&
         kind.relative_speed == 0)
       errors.add(entry.value.find("relative_speed")->location,
                  "'relative_speed' of " + what + " must be above 0");
@@ -180,7 +182,7 @@ private:
                  Link &link) {
     positive(reader, "bandwidth", link.bandwidth_bytes_per_s,
              plausibleBandwidth, true, what.str());
-    if (reader.required("latency", link.latency_s, Unit::Seconds))
+    if (reader.required("latency", link.latency_s, Dimension::Seconds))
       warnIfAbsurd(tree, "latency", link.latency_s, plausibleTime, what.str());
   }
 
@@ -199,8 +201,8 @@ private:
                 const PlausibleRange &range, bool isRequired,
                 const std::string &what) {
     const Tree *found = isRequired ? reader.require(key) : reader.get(key);
-    if (!found || !readQuantity(*found, "'" + key + "' of " + what, range.unit,
-                                value, errors))
+    if (!found || !readQuantity(*found, "'" + key + "' of " + what,
+                                range.dimension, value, errors))
       return false;
     if (value == 0) {
       errors.add(found->location,
@@ -223,7 +225,7 @@ private:
     warnings.push_back((file + ":" + llvm::Twine(tree.location.line) + ":" +
                         llvm::Twine(tree.location.column) + ": warning: '" +
                         key + "' of " + what + " reads as " +
-                        formatQuantity(value, range.unit) +
+                        formatQuantity(value, range.dimension) +
                         ": is the unit right?")
                            .str());
   }

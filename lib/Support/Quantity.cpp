@@ -34,17 +34,17 @@ const UnitName flopsUnits[] = {{"FLOP/s", 1},
 const UnitName timeUnits[] = {{"ns", 1e-9}, {"us", 1e-6},  {"ms", 1e-3},
                               {"s", 1},     {"min", 60.0}, {"h", 3600.0}};
 
-llvm::ArrayRef<UnitName> namesOf(Unit unit) {
-  switch (unit) {
-  case Unit::None:
+llvm::ArrayRef<UnitName> namesOf(Dimension dimension) {
+  switch (dimension) {
+  case Dimension::None:
     return {};
-  case Unit::Bytes:
+  case Dimension::Bytes:
     return byteUnits;
-  case Unit::BytesPerSecond:
+  case Dimension::BytesPerSecond:
     return bandwidthUnits;
-  case Unit::FlopsPerSecond:
+  case Dimension::FlopsPerSecond:
     return flopsUnits;
-  case Unit::Seconds:
+  case Dimension::Seconds:
     return timeUnits;
   }
   llvm_unreachable("covered switch");
@@ -56,7 +56,8 @@ llvm::Error error(const llvm::Twine &message) {
 
 } // namespace
 
-llvm::Expected<double> parseQuantity(llvm::StringRef text, Unit unit) {
+llvm::Expected<double> parseQuantity(llvm::StringRef text,
+                                     Dimension dimension) {
   text = text.trim();
   // The number ends where a letter starts that is not an exponent's.
   size_t end = 0;
@@ -77,12 +78,12 @@ llvm::Expected<double> parseQuantity(llvm::StringRef text, Unit unit) {
   double value;
   if (number.empty() || number.getAsDouble(value) || !std::isfinite(value))
     return error("'" + text + "' is not a finite number" +
-                 (unit == Unit::None ? "" : " with a unit"));
+                 (dimension == Dimension::None ? "" : " with a unit"));
   if (value < 0)
     return error("'" + text + "' is negative");
 
-  llvm::ArrayRef<UnitName> units = namesOf(unit);
-  if (unit == Unit::None) {
+  llvm::ArrayRef<UnitName> units = namesOf(dimension);
+  if (dimension == Dimension::None) {
     if (!name.empty())
       return error("'" + text + "' has a unit where a plain number is wanted");
     return value;
@@ -98,12 +99,12 @@ llvm::Expected<double> parseQuantity(llvm::StringRef text, Unit unit) {
                "; units here: " + known);
 }
 
-std::string formatQuantity(double value, Unit unit) {
-  llvm::ArrayRef<UnitName> units = namesOf(unit);
+std::string formatQuantity(double value, Dimension dimension) {
+  llvm::ArrayRef<UnitName> units = namesOf(dimension);
   // Binary multiples for memory, decimal ones for rates: the largest unit that
   // leaves at least 1.
   UnitName best = {"", 1};
-  bool isBytes = unit == Unit::Bytes;
+  bool isBytes = dimension == Dimension::Bytes;
   for (const UnitName &candidate : units) {
     llvm::StringRef name = candidate.name;
     if (name.contains("bit") || (name.contains("iB") && !isBytes) ||

@@ -56,15 +56,16 @@ bool readInteger(const Tree &tree, const llvm::Twine &what, int64_t &value,
   return true;
 }
 
-bool readQuantity(const Tree &tree, const llvm::Twine &what, Unit unit,
-                  double &value, ErrorList &errors) {
+bool readQuantity(const Tree &tree, const llvm::Twine &what,
+                  Dimension dimension, double &value, ErrorList &errors) {
   if (tree.kind != Tree::Kind::Scalar) {
-    errors.add(tree.location, what + " must be a number" +
-                                  (unit == Unit::None ? "" : " with a unit") +
-                                  ", found " + tree.describe());
+    errors.add(tree.location,
+               what + " must be a number" +
+                   (dimension == Dimension::None ? "" : " with a unit") +
+                   ", found " + tree.describe());
     return false;
   }
-  llvm::Expected<double> parsed = parseQuantity(tree.text, unit);
+  llvm::Expected<double> parsed = parseQuantity(tree.text, dimension);
   if (!parsed) {
     errors.add(tree.location, what + ": " + toString(parsed.takeError()));
     return false;
@@ -75,7 +76,20 @@ bool readQuantity(const Tree &tree, const llvm::Twine &what, Unit unit,
 
 bool readNumber(const Tree &tree, const llvm::Twine &what, double &value,
                 ErrorList &errors) {
-  return readQuantity(tree, what, Unit::None, value, errors);
+  return readQuantity(tree, what, Dimension::None, value, errors);
+}
+
+bool readBool(const Tree &tree, const llvm::Twine &what, bool &value,
+              ErrorList &errors) {
+  bool isBool = tree.kind == Tree::Kind::Scalar && !tree.quoted &&
+                (tree.text == "true" || tree.text == "false");
+  if (!isBool) {
+    errors.add(tree.location,
+               what + " must be true or false, found " + tree.describe());
+    return false;
+  }
+  value = tree.text == "true";
+  return true;
 }
 
 //===-- Mappings
@@ -122,9 +136,15 @@ bool MappingReader::required(llvm::StringRef key, int64_t &value,
   return found && readInteger(*found, describe(key), value, errors, minimum);
 }
 
-bool MappingReader::required(llvm::StringRef key, double &value, Unit unit) {
+bool MappingReader::required(llvm::StringRef key, double &value,
+                             Dimension dimension) {
   const Tree *found = require(key);
-  return found && readQuantity(*found, describe(key), unit, value, errors);
+  return found && readQuantity(*found, describe(key), dimension, value, errors);
+}
+
+bool MappingReader::optional(llvm::StringRef key, bool &value) {
+  const Tree *found = get(key);
+  return found && readBool(*found, describe(key), value, errors);
 }
 
 bool MappingReader::optional(llvm::StringRef key, std::string &value) {
@@ -138,9 +158,10 @@ bool MappingReader::optional(llvm::StringRef key, int64_t &value,
   return found && readInteger(*found, describe(key), value, errors, minimum);
 }
 
-bool MappingReader::optional(llvm::StringRef key, double &value, Unit unit) {
+bool MappingReader::optional(llvm::StringRef key, double &value,
+                             Dimension dimension) {
   const Tree *found = get(key);
-  return found && readQuantity(*found, describe(key), unit, value, errors);
+  return found && readQuantity(*found, describe(key), dimension, value, errors);
 }
 
 bool MappingReader::optional(llvm::StringRef key,

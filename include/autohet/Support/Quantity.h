@@ -15,14 +15,14 @@
 namespace autohet {
 
 /// What a number counts, in its base unit.
-enum class Unit { None, Bytes, BytesPerSecond, FlopsPerSecond, Seconds };
+enum class Dimension { None, Bytes, BytesPerSecond, FlopsPerSecond, Seconds };
 
 /// Finite and not negative, in the base unit. The error says what was found
 /// and which units there are; it has no location.
-llvm::Expected<double> parseQuantity(llvm::StringRef text, Unit unit);
+llvm::Expected<double> parseQuantity(llvm::StringRef text, Dimension dimension);
 
 /// A reading for people: "80.0 GiB", "1.25 GB/s", "50.0 us".
-std::string formatQuantity(double value, Unit unit);
+std::string formatQuantity(double value, Dimension dimension);
 
 } // namespace autohet
 

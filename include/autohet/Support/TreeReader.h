@@ -6,7 +6,7 @@
 //
 //   ErrorList errors("cluster.yaml");
 //   MappingReader reader(tree, "a device kind", errors);
-//   reader.required("memory", kind.memory_bytes, Unit::Bytes);
+//   reader.required("memory", kind.memory_bytes, Dimension::Bytes);
 //   reader.optional("threads", kind.threads);
 //   reader.finish();
 //
@@ -45,9 +45,12 @@ bool readInteger(const Tree &tree, const llvm::Twine &what, int64_t &value,
                  ErrorList &errors, int64_t minimum = 0);
 bool readNumber(const Tree &tree, const llvm::Twine &what, double &value,
                 ErrorList &errors);
+/// true or false.
+bool readBool(const Tree &tree, const llvm::Twine &what, bool &value,
+              ErrorList &errors);
 /// A number with its unit, such as `80 GiB`.
-bool readQuantity(const Tree &tree, const llvm::Twine &what, Unit unit,
-                  double &value, ErrorList &errors);
+bool readQuantity(const Tree &tree, const llvm::Twine &what,
+                  Dimension dimension, double &value, ErrorList &errors);
 
 /// Reads a mapping key by key. `finish()` must be called last: it reports the
 /// keys that nobody asked for.
@@ -66,10 +69,11 @@ public:
   // False where the value is absent or wrong; the latter has been reported.
   bool required(llvm::StringRef key, std::string &value);
   bool required(llvm::StringRef key, int64_t &value, int64_t minimum = 0);
-  bool required(llvm::StringRef key, double &value, Unit unit);
+  bool required(llvm::StringRef key, double &value, Dimension dimension);
+  bool optional(llvm::StringRef key, bool &value);
   bool optional(llvm::StringRef key, std::string &value);
   bool optional(llvm::StringRef key, int64_t &value, int64_t minimum = 0);
-  bool optional(llvm::StringRef key, double &value, Unit unit);
+  bool optional(llvm::StringRef key, double &value, Dimension dimension);
   /// A list of scalars.
   bool optional(llvm::StringRef key, std::vector<std::string> &values);
 

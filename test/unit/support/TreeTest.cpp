@@ -66,7 +66,7 @@ TEST(TreeReader, ReportsEverythingAtOnce) {
   double speed = 0;
   std::string name;
   EXPECT_FALSE(reader.required("size", size));
-  EXPECT_FALSE(reader.required("speed", speed, Unit::None));
+  EXPECT_FALSE(reader.required("speed", speed, Dimension::None));
   EXPECT_FALSE(reader.required("name", name));
   EXPECT_TRUE(reader.items("list", true).empty());
   reader.finish();

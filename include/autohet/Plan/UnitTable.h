@@ -1,0 +1,88 @@
+//===- UnitTable.h - what a plan may distribute -----------------*- C++ -*-===//
+//
+// The model as planning sees it: units in topological order, what each costs
+// for one sample, and what flows between them. The Model phase fills it from
+// the IR; planner and plan verifier know nothing else of the model.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_PLAN_UNITTABLE_H
+#define AUTOHET_PLAN_UNITTABLE_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace autohet {
+
+struct UnitParameter {
+  std::string name;
+  double bytes = 0;
+  /// Has a gradient and optimizer state.
+  bool trained = true;
+
+  bool operator==(const UnitParameter &other) const {
+    return name == other.name && bytes == other.bytes &&
+           trained == other.trained;
+  }
+};
+
+/// A value that a later unit needs. Backward sends as much the other way.
+struct UnitEdge {
+  unsigned to = 0; ///< into UnitTable::units, behind the unit itself
+  double bytes_per_sample = 0;
+
+  bool operator==(const UnitEdge &other) const {
+    return to == other.to && bytes_per_sample == other.bytes_per_sample;
+  }
+};
+
+struct Unit {
+  std::string id; ///< "block3.attn"
+  /// Into UnitTable::parameters. A tied parameter stands in several units.
+  std::vector<unsigned> parameters;
+  // For one sample. Arithmetic first, then what elementwise work moves.
+  double forward_flops = 0, backward_flops = 0;
+  double forward_traffic_bytes = 0, backward_traffic_bytes = 0;
+  /// Kept from the forward to the backward of a microbatch.
+  double activation_bytes = 0;
+  /// Temporaries, gone when the unit is done.
+  double workspace_bytes = 0;
+  // Under tensor parallelism: the part of the arithmetic (and parameters) that
+  // is divided, 0 to 1, and the bytes all-reduced in forward; backward as many.
+  double divisible = 1;
+  double all_reduce_bytes = 0;
+  std::vector<UnitEdge> successors;
+
+  bool operator==(const Unit &other) const;
+};
+
+struct UnitTable {
+  uint64_t structure_hash = 0;
+  std::vector<UnitParameter> parameters;
+  std::vector<Unit> units;
+
+  std::optional<unsigned> find(llvm::StringRef id) const;
+  /// Of all the unit's parameters; tied ones count in each of their units.
+  double parameterBytes(unsigned unit) const;
+};
+
+/// `--emit=units`: JSON that parseUnitTable reads back.
+std::string formatUnitTable(const UnitTable &table);
+llvm::Expected<UnitTable> parseUnitTable(llvm::StringRef text,
+                                         llvm::StringRef file);
+
+/// The units that `spec` names, ascending: an id ("block3.attn"), a prefix of
+/// ids ("block3"), or a range of either ("block0..block5", also with "-").
+llvm::Expected<std::vector<unsigned>> expandUnits(llvm::StringRef spec,
+                                                  const UnitTable &table);
+/// The shortest specs that name these ascending units.
+std::vector<std::string> compressUnits(llvm::ArrayRef<unsigned> units,
+                                       const UnitTable &table);
+
+} // namespace autohet
+
+#endif

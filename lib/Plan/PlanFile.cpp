@@ -1,0 +1,260 @@
+//===- PlanFile.cpp - plan.json -------------------------------------------===//
+
+#include "autohet/Plan/Plan.h"
+#include "autohet/Support/Hash.h"
+#include "autohet/Support/TreeReader.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+#include <tuple>
+
+namespace json = llvm::json;
+
+namespace autohet {
+
+//===-- Names
+//--------------------------------------------------------------===//
+
+llvm::StringRef scheduleName(Schedule schedule) {
+  return schedule == Schedule::GPipe ? "gpipe" : "1f1b";
+}
+
+std::optional<Schedule> parseSchedule(llvm::StringRef name) {
+  for (Schedule schedule : {Schedule::GPipe, Schedule::OneForwardOneBackward})
+    if (name == scheduleName(schedule))
+      return schedule;
+  return std::nullopt;
+}
+
+llvm::StringRef optimizerName(OptimizerKind optimizer) {
+  switch (optimizer) {
+  case OptimizerKind::None:
+    return "none";
+  case OptimizerKind::SGD:
+    return "sgd";
+  case OptimizerKind::Adam:
+    return "adam";
+  case OptimizerKind::AdamW:
+    return "adamw";
+  }
+  llvm_unreachable("covered switch");
+}
+
+std::optional<OptimizerKind> parseOptimizer(llvm::StringRef name) {
+  for (OptimizerKind optimizer : {OptimizerKind::None, OptimizerKind::SGD,
+                                  OptimizerKind::Adam, OptimizerKind::AdamW})
+    if (name == optimizerName(optimizer))
+      return optimizer;
+  return std::nullopt;
+}
+
+double stateBytesPerByte(OptimizerKind optimizer) {
+  bool hasMoments =
+      optimizer == OptimizerKind::Adam || optimizer == OptimizerKind::AdamW;
+  return hasMoments ? 2 : 0;
+}
+
+//===-- Equality
+//-----------------------------------------------------------===//
+
+bool Stage::operator==(const Stage &other) const {
+  return std::tie(units, devices, tensor_parallel) ==
+         std::tie(other.units, other.devices, other.tensor_parallel);
+}
+
+bool Replica::operator==(const Replica &other) const {
+  return std::tie(microbatch_size, microbatches, stages) ==
+         std::tie(other.microbatch_size, other.microbatches, other.stages);
+}
+
+bool Plan::operator==(const Plan &other) const {
+  auto fields = [](const Plan &plan) {
+    return std::tie(plan.structure_hash, plan.global_batch, plan.optimizer,
+                    plan.schedule, plan.state_owner, plan.replicas);
+  };
+  return fields(*this) == fields(other);
+}
+
+//===-- Writing
+//------------------------------------------------------------===//
+
+namespace {
+
+void writeStage(const Stage &stage, llvm::raw_ostream &os) {
+  auto strings = [&](const char *key, llvm::ArrayRef<std::string> values) {
+    os << "\"" << key << "\": [";
+    llvm::ListSeparator comma;
+    for (const std::string &value : values)
+      os << comma << json::Value(value);
+    os << "]";
+  };
+  os << "        {";
+  strings("units", stage.units);
+  os << ", ";
+  strings("devices", stage.devices);
+  if (!stage.tensor_parallel.empty()) {
+    os << ", \"tensor_parallel\": [";
+    llvm::interleaveComma(stage.tensor_parallel, os);
+    os << "]";
+  }
+  os << "}";
+}
+
+} // namespace
+
+// By hand, so that a stage is a line: plans are read and diffed by people.
+std::string formatPlan(const Plan &plan) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "{\n  \"format\": 1,\n";
+  if (plan.structure_hash)
+    os << "  \"structure_hash\": \"" << formatHash(plan.structure_hash)
+       << "\",\n";
+  os << "  \"global_batch\": " << plan.global_batch << ",\n"
+     << "  \"optimizer\": \"" << optimizerName(plan.optimizer) << "\",\n"
+     << "  \"schedule\": \"" << scheduleName(plan.schedule) << "\",\n"
+     << "  \"state_owner\": " << json::Value(plan.state_owner) << ",\n"
+     << "  \"replicas\": [";
+  llvm::ListSeparator replicaComma(",");
+  for (const Replica &replica : plan.replicas) {
+    os << replicaComma
+       << "\n    {\n      \"microbatch_size\": " << replica.microbatch_size
+       << ",\n      \"microbatches\": " << replica.microbatches
+       << ",\n      \"stages\": [";
+    llvm::ListSeparator stageComma(",");
+    for (const Stage &stage : replica.stages) {
+      os << stageComma << "\n";
+      writeStage(stage, os);
+    }
+    os << "\n      ]\n    }";
+  }
+  os << "\n  ]\n}\n";
+  return text;
+}
+
+uint64_t planHash(const Plan &plan) { return hashBytes(formatPlan(plan)); }
+
+//===-- Reading
+//------------------------------------------------------------===//
+
+namespace {
+
+class PlanReader {
+public:
+  explicit PlanReader(llvm::StringRef file) : errors(file) {}
+
+  llvm::Expected<Plan> read(const Tree &tree) {
+    MappingReader reader(tree, "a plan", errors);
+    int64_t format = 0;
+    if (reader.required("format", format, 1) && format != 1)
+      errors.add(tree.find("format")->location,
+                 "format " + llvm::Twine(format) +
+                     " is not supported; this version reads format 1");
+    if (const Tree *hash = reader.get("structure_hash"))
+      readHash(*hash);
+    reader.required("global_batch", plan.global_batch, 1);
+    readName(reader, "optimizer", "none, sgd, adam, adamw", parseOptimizer,
+             plan.optimizer);
+    readName(reader, "schedule", "gpipe, 1f1b", parseSchedule, plan.schedule);
+    reader.optional("state_owner", plan.state_owner);
+    for (const Tree &item : reader.items("replicas", true))
+      readReplica(item);
+    refuseReserved(reader);
+    reader.finish();
+    if (llvm::Error error = errors.take())
+      return error;
+    return std::move(plan);
+  }
+
+private:
+  void readHash(const Tree &tree) {
+    std::string text;
+    if (!readString(tree, "'structure_hash'", text, errors))
+      return;
+    std::optional<uint64_t> hash = parseHash(text);
+    if (!hash)
+      errors.add(tree.location, "'structure_hash' must be 16 lower-case "
+                                "hexadecimal digits, found '" +
+                                    text + "'");
+    else
+      plan.structure_hash = *hash;
+  }
+
+  template <typename T>
+  void readName(MappingReader &reader, llvm::StringRef key,
+                llvm::StringRef known,
+                std::optional<T> (*parse)(llvm::StringRef), T &value) {
+    std::string name;
+    const Tree *tree = reader.require(key);
+    if (!tree || !readString(*tree, "'" + key + "'", name, errors))
+      return;
+    if (std::optional<T> parsed = parse(name))
+      value = *parsed;
+    else
+      errors.add(tree->location,
+                 "unknown " + key + " '" + name + "'; known ones: " + known);
+  }
+
+  void readReplica(const Tree &tree) {
+    Replica &replica = plan.replicas.emplace_back();
+    std::string what = "replica " + std::to_string(plan.replicas.size() - 1);
+    MappingReader reader(tree, what, errors);
+    reader.required("microbatch_size", replica.microbatch_size, 1);
+    reader.required("microbatches", replica.microbatches, 1);
+    for (const Tree &item : reader.items("stages", true))
+      readStage(item, what, replica.stages.emplace_back());
+    refuseReserved(reader);
+    reader.finish();
+  }
+
+  void readStage(const Tree &tree, const llvm::Twine &replica, Stage &stage) {
+    MappingReader reader(tree, "a stage of " + replica, errors);
+    readStrings(reader, "units", stage.units);
+    readStrings(reader, "devices", stage.devices);
+    for (const Tree &item : reader.items("tensor_parallel", false))
+      readInteger(item, "a share of 'tensor_parallel'",
+                  stage.tensor_parallel.emplace_back(), errors);
+    refuseReserved(reader);
+    reader.finish();
+  }
+
+  void readStrings(MappingReader &reader, llvm::StringRef key,
+                   std::vector<std::string> &values) {
+    for (const Tree &item : reader.items(key, true))
+      readString(item, "an item of '" + key + "'", values.emplace_back(),
+                 errors);
+  }
+
+  // Known keys of a later version: said so, instead of "unknown" or ignored.
+  void refuseReserved(MappingReader &reader) {
+    for (llvm::StringRef key : {"recompute", "offload"})
+      if (const Tree *tree = reader.get(key))
+        if (tree->text != "false" || tree->quoted)
+          errors.add(tree->location,
+                     "'" + key +
+                         "' is reserved: this version cannot do it; "
+                         "leave it out");
+  }
+
+  ErrorList errors;
+  Plan plan;
+};
+
+} // namespace
+
+llvm::Expected<Plan> parsePlan(llvm::StringRef text, llvm::StringRef file) {
+  llvm::Expected<Tree> tree = parseJson(text, file);
+  if (!tree)
+    return tree.takeError();
+  return PlanReader(file).read(*tree);
+}
+
+llvm::Expected<Plan> loadPlan(llvm::StringRef path) {
+  llvm::Expected<std::string> text = readTextFile(path);
+  if (!text)
+    return text.takeError();
+  return parsePlan(*text, path);
+}
+
+} // namespace autohet

@@ -1,0 +1,203 @@
+//===- UnitTable.cpp - what a plan may distribute, as a file --------------===//
+
+#include "autohet/Plan/UnitTable.h"
+#include "autohet/Support/Hash.h"
+#include "autohet/Support/TreeReader.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+#include <tuple>
+
+namespace json = llvm::json;
+
+namespace autohet {
+
+bool Unit::operator==(const Unit &other) const {
+  auto fields = [](const Unit &unit) {
+    return std::tie(unit.id, unit.parameters, unit.forward_flops,
+                    unit.backward_flops, unit.forward_traffic_bytes,
+                    unit.backward_traffic_bytes, unit.activation_bytes,
+                    unit.workspace_bytes, unit.divisible, unit.all_reduce_bytes,
+                    unit.successors);
+  };
+  return fields(*this) == fields(other);
+}
+
+std::optional<unsigned> UnitTable::find(llvm::StringRef id) const {
+  for (unsigned unit = 0; unit < units.size(); ++unit)
+    if (units[unit].id == id)
+      return unit;
+  return std::nullopt;
+}
+
+double UnitTable::parameterBytes(unsigned unit) const {
+  double bytes = 0;
+  for (unsigned parameter : units[unit].parameters)
+    bytes += parameters[parameter].bytes;
+  return bytes;
+}
+
+//===-- Writing
+//------------------------------------------------------------===//
+
+// One line a unit and a parameter: people read and diff this.
+std::string formatUnitTable(const UnitTable &table) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "{\n  \"format\": 1,\n  \"structure_hash\": \""
+     << formatHash(table.structure_hash) << "\",\n  \"parameters\": [";
+  const char *separator = "\n";
+  for (const UnitParameter &parameter : table.parameters) {
+    os << separator << "    {\"name\": " << json::Value(parameter.name)
+       << ", \"bytes\": " << json::Value(parameter.bytes)
+       << ", \"trained\": " << (parameter.trained ? "true" : "false") << "}";
+    separator = ",\n";
+  }
+  os << "\n  ],\n  \"units\": [";
+  separator = "\n";
+  for (const Unit &unit : table.units) {
+    os << separator << "    {\"id\": " << json::Value(unit.id)
+       << ", \"parameters\": [";
+    llvm::ListSeparator comma;
+    for (unsigned parameter : unit.parameters)
+      os << comma << parameter;
+    os << "],";
+    auto number = [&](const char *key, double value) {
+      os << " \"" << key << "\": " << json::Value(value) << ",";
+    };
+    number("forward_flops", unit.forward_flops);
+    number("backward_flops", unit.backward_flops);
+    number("forward_traffic_bytes", unit.forward_traffic_bytes);
+    number("backward_traffic_bytes", unit.backward_traffic_bytes);
+    number("activation_bytes", unit.activation_bytes);
+    number("workspace_bytes", unit.workspace_bytes);
+    number("divisible", unit.divisible);
+    number("all_reduce_bytes", unit.all_reduce_bytes);
+    os << " \"successors\": [";
+    llvm::ListSeparator edgeComma;
+    for (const UnitEdge &edge : unit.successors)
+      os << edgeComma << "[" << edge.to << ", "
+         << json::Value(edge.bytes_per_sample) << "]";
+    os << "]}";
+    separator = ",\n";
+  }
+  os << "\n  ]\n}\n";
+  return text;
+}
+
+//===-- Reading
+//------------------------------------------------------------===//
+
+namespace {
+
+class UnitTableReader {
+public:
+  explicit UnitTableReader(llvm::StringRef file) : errors(file) {}
+
+  llvm::Expected<UnitTable> read(const Tree &tree) {
+    MappingReader reader(tree, "a unit table", errors);
+    int64_t format = 0;
+    if (reader.required("format", format, 1) && format != 1)
+      errors.add(tree.find("format")->location,
+                 "format " + llvm::Twine(format) +
+                     " is not supported; this version reads format 1");
+    std::string hash;
+    if (reader.required("structure_hash", hash)) {
+      if (std::optional<uint64_t> parsed = parseHash(hash))
+        table.structure_hash = *parsed;
+      else
+        errors.add(tree.find("structure_hash")->location,
+                   "a hash is 16 lower-case hexadecimal digits");
+    }
+    for (const Tree &item : reader.items("parameters", true))
+      readParameter(item);
+    for (const Tree &item : reader.items("units", true))
+      readUnit(item);
+    reader.finish();
+    if (llvm::Error error = errors.take())
+      return error;
+    return std::move(table);
+  }
+
+private:
+  void readParameter(const Tree &tree) {
+    UnitParameter parameter;
+    MappingReader reader(tree, "a parameter", errors);
+    reader.required("name", parameter.name);
+    reader.required("bytes", parameter.bytes, Dimension::None);
+    reader.optional("trained", parameter.trained);
+    reader.finish();
+    table.parameters.push_back(std::move(parameter));
+  }
+
+  void readUnit(const Tree &tree) {
+    Unit unit;
+    MappingReader reader(tree, "a unit", errors);
+    reader.required("id", unit.id);
+    for (const Tree &item : reader.items("parameters", false))
+      readIndex(item, "a unit's parameter", table.parameters.size(),
+                unit.parameters.emplace_back());
+    reader.optional("forward_flops", unit.forward_flops, Dimension::None);
+    reader.optional("backward_flops", unit.backward_flops, Dimension::None);
+    reader.optional("forward_traffic_bytes", unit.forward_traffic_bytes,
+                    Dimension::None);
+    reader.optional("backward_traffic_bytes", unit.backward_traffic_bytes,
+                    Dimension::None);
+    reader.optional("activation_bytes", unit.activation_bytes, Dimension::None);
+    reader.optional("workspace_bytes", unit.workspace_bytes, Dimension::None);
+    reader.optional("divisible", unit.divisible, Dimension::None);
+    reader.optional("all_reduce_bytes", unit.all_reduce_bytes, Dimension::None);
+    for (const Tree &item : reader.items("successors", false))
+      readEdge(item, unit);
+    reader.finish();
+    table.units.push_back(std::move(unit));
+  }
+
+  // `[unit, bytes]`
+  void readEdge(const Tree &tree, Unit &unit) {
+    if (tree.items.size() != 2)
+      return errors.add(tree.location, "a successor is [unit, bytes]");
+    UnitEdge &edge = unit.successors.emplace_back();
+    // Later units have not been read: only the order is checked.
+    readIndex(tree.items[0], "a successor", INT32_MAX, edge.to);
+    readNumber(tree.items[1], "a successor's bytes", edge.bytes_per_sample,
+               errors);
+    if (edge.to <= table.units.size())
+      errors.add(tree.location, "a successor must be a later unit");
+  }
+
+  void readIndex(const Tree &tree, llvm::StringRef what, size_t size,
+                 unsigned &index) {
+    int64_t value = 0;
+    if (readInteger(tree, what, value, errors) &&
+        value >= static_cast<int64_t>(size))
+      errors.add(tree.location, what + " is out of range");
+    else
+      index = value;
+  }
+
+  ErrorList errors;
+  UnitTable table;
+};
+
+} // namespace
+
+llvm::Expected<UnitTable> parseUnitTable(llvm::StringRef text,
+                                         llvm::StringRef file) {
+  llvm::Expected<Tree> tree = parseJson(text, file);
+  if (!tree)
+    return tree.takeError();
+  llvm::Expected<UnitTable> table = UnitTableReader(file).read(*tree);
+  if (!table)
+    return table.takeError();
+  for (const Unit &unit : table->units)
+    for (const UnitEdge &edge : unit.successors)
+      if (edge.to >= table->units.size())
+        return makeError(file, {},
+                         "unit '" + unit.id +
+                             "' has a successor that does not exist");
+  return table;
+}
+
+} // namespace autohet

@@ -1,0 +1,70 @@
+//===- Models.h - small unit tables and clusters for tests ------*- C++ -*-===//
+
+#ifndef AUTOHET_TEST_UNIT_PLAN_MODELS_H
+#define AUTOHET_TEST_UNIT_PLAN_MODELS_H
+
+#include "autohet/Cluster/Cluster.h"
+#include "autohet/Plan/UnitTable.h"
+
+#include <string>
+#include <vector>
+
+namespace autohet::test {
+
+/// embed, block0.attn, block0.mlp, …, head: a chain with equal blocks. The
+/// head's weight is the embedding's where `isTied`.
+inline UnitTable makeChain(unsigned blocks, bool isTied = false) {
+  UnitTable table;
+  table.structure_hash = 0x0123456789abcdef;
+  auto add = [&](const std::string &id, double flops, double bytes) {
+    Unit unit;
+    unit.id = id;
+    unit.parameters = {static_cast<unsigned>(table.parameters.size())};
+    table.parameters.push_back({id + ".weight", bytes, true});
+    unit.forward_flops = flops;
+    unit.backward_flops = 2 * flops;
+    unit.activation_bytes = 1e5;
+    unit.workspace_bytes = 1e4;
+    unit.all_reduce_bytes = 1e4;
+    if (!table.units.empty())
+      table.units.back().successors = {
+          {static_cast<unsigned>(table.units.size()), 1e4}};
+    table.units.push_back(std::move(unit));
+  };
+  add("embed", 0, 4e6);
+  for (unsigned block = 0; block < blocks; ++block) {
+    std::string name = "block" + std::to_string(block);
+    add(name + ".attn", 1e7, 1e6);
+    add(name + ".mlp", 2e7, 2e6);
+  }
+  add("head", 1e7, 4e6);
+  if (isTied) {
+    table.units.back().parameters = {0};
+    table.parameters.pop_back();
+  }
+  return table;
+}
+
+/// One node a device; device i is `n<i>/0` with speed speeds[i] · 10 GFLOP/s.
+inline Cluster makeCluster(const std::vector<double> &speeds,
+                           double memoryBytes = 1e9) {
+  Cluster cluster;
+  for (size_t i = 0; i < speeds.size(); ++i) {
+    std::string name = "speed" + std::to_string(speeds[i]);
+    std::optional<unsigned> kind = cluster.findKind(name);
+    if (!kind) {
+      DeviceKind fresh;
+      fresh.name = name;
+      fresh.memory_bytes = memoryBytes;
+      fresh.flops_per_s = speeds[i] * 10e9;
+      fresh.relative_speed = speeds[i];
+      kind = cluster.addKind(fresh);
+    }
+    cluster.addNode("n" + std::to_string(i), "", *kind);
+  }
+  return cluster;
+}
+
+} // namespace autohet::test
+
+#endif

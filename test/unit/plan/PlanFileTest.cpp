@@ -1,0 +1,94 @@
+//===- PlanFileTest.cpp - plan.json ---------------------------------------===//
+
+#include "autohet/Plan/Plan.h"
+
+#include "gmock/gmock.h"
+
+using namespace autohet;
+using testing::HasSubstr;
+
+static const char *const example = R"({
+  "format": 1,
+  "structure_hash": "0123456789abcdef",
+  "global_batch": 32,
+  "optimizer": "adamw",
+  "schedule": "1f1b",
+  "state_owner": "spread",
+  "replicas": [
+    {
+      "microbatch_size": 4,
+      "microbatches": 5,
+      "stages": [
+        {"units": ["embed..head"], "devices": ["n0/0"]}
+      ]
+    },
+    {
+      "microbatch_size": 4,
+      "microbatches": 3,
+      "stages": [
+        {"units": ["embed", "block0"], "devices": ["n1/0"]},
+        {"units": ["block1..head"], "devices": ["n2/0", "n2/1"], "tensor_parallel": [2, 1]}
+      ]
+    }
+  ]
+}
+)";
+
+static std::string refuse(llvm::StringRef from, llvm::StringRef to) {
+  std::string text = example;
+  size_t place = text.find(from);
+  EXPECT_NE(place, std::string::npos);
+  llvm::Expected<Plan> plan =
+      parsePlan(text.replace(place, from.size(), to), "plan.json");
+  return plan ? "" : llvm::toString(plan.takeError());
+}
+
+TEST(PlanFile, RoundTripKeepsEveryByte) {
+  llvm::Expected<Plan> plan = parsePlan(example, "plan.json");
+  ASSERT_TRUE(static_cast<bool>(plan)) << llvm::toString(plan.takeError());
+  EXPECT_EQ(plan->replicas.size(), 2u);
+  EXPECT_EQ(plan->replicas[1].stages[1].tensor_parallel.size(), 2u);
+  EXPECT_EQ(formatPlan(*plan), example);
+}
+
+TEST(PlanFile, LayoutOfTheFileDoesNotCount) {
+  llvm::Expected<Plan> plan = parsePlan(example, "p");
+  std::string packed = example;
+  llvm::erase(packed, '\n');
+  llvm::Expected<Plan> other = parsePlan(packed, "p");
+  ASSERT_TRUE(plan && other);
+  EXPECT_TRUE(*plan == *other);
+  EXPECT_EQ(planHash(*plan), planHash(*other));
+  other->replicas[0].microbatches = 4;
+  EXPECT_NE(planHash(*plan), planHash(*other));
+}
+
+TEST(PlanFile, Refuses) {
+  EXPECT_THAT(refuse("\"schedule\"", "\"elasticity\": {}, \"schedule\""),
+              HasSubstr("plan.json:6:3: error: unknown key 'elasticity' in a "
+                        "plan; known keys: format, structure_hash"));
+  EXPECT_THAT(refuse("\"units\": [\"embed\"", "\"layers\": [\"embed\""),
+              HasSubstr("unknown key 'layers' in a stage of replica 1"));
+  EXPECT_THAT(refuse("1f1b", "zigzag"),
+              HasSubstr("unknown schedule 'zigzag'; known ones: gpipe, 1f1b"));
+  EXPECT_THAT(refuse("adamw", "lamb"), HasSubstr("unknown optimizer 'lamb'"));
+  EXPECT_THAT(refuse("\"microbatches\": 5", "\"microbatches\": 0"),
+              HasSubstr("must be at least 1, found 0"));
+  EXPECT_THAT(refuse("\"microbatches\": 5", "\"microbatches\": \"5\""),
+              HasSubstr("must be a whole number, found the text '5'"));
+  EXPECT_THAT(refuse("0123456789abcdef", "123"), HasSubstr("16 lower-case"));
+  EXPECT_THAT(refuse("\"format\": 1", "\"format\": 9"),
+              HasSubstr("format 9 is not supported"));
+  EXPECT_THAT(refuse("\"format\": 1,", "\"format\": 1,,"),
+              HasSubstr("not JSON"));
+  EXPECT_THAT(refuse("\"global_batch\": 32,", ""),
+              HasSubstr("a plan needs 'global_batch'"));
+  EXPECT_THAT(refuse("\"schedule\"", "\"recompute\": true, \"schedule\""),
+              HasSubstr("'recompute' is reserved"));
+  EXPECT_EQ(refuse("\"schedule\"", "\"recompute\": false, \"schedule\""), "");
+}
+
+TEST(PlanFile, Missing) {
+  EXPECT_THAT(llvm::toString(loadPlan("nope.json").takeError()),
+              HasSubstr("nope.json: error: cannot read"));
+}
