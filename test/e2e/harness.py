@@ -63,10 +63,14 @@ def write_safetensors(path: str, tensors: Mapping[str, np.ndarray]) -> None:
         file.write(struct.pack("<Q", len(text)) + text + b"".join(parts))
 
 
-def read_losses(path: str) -> List[float]:
-    """One line a step, in order."""
+def read_column(path: str, key: str) -> List[float]:
+    """A number of every line of a log: one line a step, in order."""
     with open(path) as lines:
-        return [json.loads(line)["loss"] for line in lines if line.strip()]
+        return [json.loads(line)[key] for line in lines if line.strip()]
+
+
+def read_losses(path: str) -> List[float]:
+    return read_column(path, "loss")
 
 
 class ToolFailed(Exception):
@@ -149,6 +153,16 @@ class Checks:
         self.count += 1
         if actual != expected:
             self.failures.append(f"{what}: {actual}, expected {expected}")
+
+    def add(self, label: str, other: "Checks") -> None:
+        """Takes over the comparisons of one of several runs."""
+        self.count += other.count
+        self.failures += [f"{label}: {failure}" for failure in other.failures]
+        for kind, (worst, tolerance, name) in other.worst.items():
+            if kind not in self.worst or not worst <= self.worst[kind][0]:
+                self.worst[kind] = (worst, tolerance, f"{label}: {name}")
+        if not other.count:
+            self.failures.append(f"{label}: nothing was compared")
 
     def finish(self) -> None:
         for kind, (worst, tolerance, name) in self.worst.items():

@@ -1,0 +1,115 @@
+"""One model under one plan equals the same model in one process.
+
+    plan_cases.py PLAN MODEL WORK_FOLDER [--optimizer adamw] [--steps 10]
+
+Loss of every step, gradient norms, each gradient of the first step and the
+weights after the last, within the tolerances of equality.py. Several plans or
+models, joined by commas, make a product; the reference runs once a model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import List
+
+import equality
+import models
+import plans
+from harness import Checks, Run, ToolFailed, read_column, tool
+
+OPTIONS = {"sgd": ["--lr", "0.1"], "adamw": ["--lr", "1e-3", "--weight-decay", "0.01"]}
+BLOCKS = 2  # global batches in the data: steps use them in turn
+
+
+class Model:
+    """A model with data, and its run in one process under each optimizer."""
+
+    def __init__(self, name: str, folder: str, batch: int, steps: int) -> None:
+        self.name, self.steps, self.batch = name, steps, batch
+        self.folder = os.path.join(folder, f"{name}-{batch}")
+        os.makedirs(self.folder, exist_ok=True)
+        self.onnx = os.path.join(self.folder, "model.onnx")
+        models.write_model(name, self.onnx)
+        models.write_data(name, self.folder, batch, BLOCKS)
+        self.references = {}
+        table = tool("autohet-compile", self.onnx, f"--global-batch={batch}", f"--microbatch={batch}", "--emit=units")
+        self.units: List[str] = [unit["id"] for unit in json.loads(table)["units"]]
+
+    def run(self, program: str, name: str, optimizer: str) -> Run:
+        return Run(self.folder, name).train(
+            program,
+            os.path.join(self.folder, "inputs.safetensors"),
+            os.path.join(self.folder, "labels.safetensors"),
+            self.steps,
+            *OPTIONS[optimizer],
+        )
+
+    def reference(self, optimizer: str) -> Run:
+        if optimizer not in self.references:
+            program = os.path.join(self.folder, "one-" + optimizer)
+            tool(
+                "autohet-compile", self.onnx, f"--global-batch={self.batch}", f"--microbatch={self.batch}",
+                f"--optimizer={optimizer}", "-o", program,
+            )  # fmt: skip
+            self.references[optimizer] = self.run(program, "one-" + optimizer, optimizer)
+        return self.references[optimizer]
+
+    def under(self, plan: dict, cluster: str, name: str) -> Run:
+        """Compiles and runs under a plan; its files stay, to be looked at."""
+        plan_path, cluster_path = (os.path.join(self.folder, f"{name}.{end}") for end in ("plan.json", "cluster.yaml"))
+        plans.write_plan(plan_path, plan)
+        with open(cluster_path, "w") as file:
+            file.write(cluster)
+        program = os.path.join(self.folder, name)
+        tool(
+            "autohet-compile", self.onnx, "--cluster", cluster_path, "--plan", plan_path,
+            f"--global-batch={plan['global_batch']}", f"--optimizer={plan['optimizer']}", "-o", program,
+        )  # fmt: skip
+        return self.run(program, name, plan["optimizer"])
+
+
+def check(model: Model, plan: dict, cluster: str, name: str) -> Checks:
+    checks, optimizer = Checks(), plan["optimizer"]
+    reference = model.reference(optimizer)
+    run = model.under(plan, cluster, name)
+    equality.check_equal(
+        checks, run, reference, models.zero_gradient, optimizer,
+        read_column(run.prefix + ".loss.jsonl", "gradient_norm"),
+        read_column(reference.prefix + ".loss.jsonl", "gradient_norm"),
+    )  # fmt: skip
+    return checks
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("plans")
+    parser.add_argument("models")
+    parser.add_argument("work")
+    parser.add_argument("--optimizers", default="sgd")
+    parser.add_argument("--schedule", default="1f1b", choices=("1f1b", "gpipe"))
+    parser.add_argument("--steps", type=int, default=10)
+    options = parser.parse_args()
+
+    names = list(plans.PLANS) if options.plans == "all" else options.plans.split(",")
+    model_names = list(models.NAMES) if options.models == "all" else options.models.split(",")
+    total = Checks()
+    for model_name in model_names:
+        model = Model(model_name, options.work, plans.GLOBAL_BATCH, options.steps)
+        for plan_name in names:
+            for optimizer in options.optimizers.split(","):
+                replicas = plans.PLANS[plan_name]
+                plan = plans.plan_json(replicas, model.units, optimizer, options.schedule)
+                cluster = plans.cluster_yaml(plans.device_count(replicas))
+                label = f"{plan_name}-{optimizer}"
+                try:
+                    total.add(f"{model_name} {label}", check(model, plan, cluster, label))
+                except ToolFailed as failure:
+                    total.failures.append(f"{model_name} {label}: {failure}")
+    total.finish()
+
+
+if __name__ == "__main__":
+    main()
