@@ -72,6 +72,8 @@ void Walker::run(const Pass &pass) {
   memory.scalar64(AH_SCALAR_LOSS) = 0;
   memory.scalar64(AH_SCALAR_SQUARED_NORM) = 0;
   memory.scalar32(AH_SCALAR_CLIP) = 1;
+  memory.scalar32(AH_SCALAR_INVERSE_LABEL_COUNT) =
+      pass.labelCount ? static_cast<float>(1.0 / double(pass.labelCount)) : 1.0f;
   __atomic_store_n(&link.board->step, pass.step, __ATOMIC_RELAXED);
   {
     std::lock_guard<std::mutex> lock(mutex);

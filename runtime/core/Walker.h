@@ -27,6 +27,8 @@ namespace autohet::runtime {
 struct Pass {
   uint64_t step = 0;
   uint64_t seed = 0;
+  /// Counted labels of the global batch; 0: this program reads none.
+  uint64_t labelCount = 0;
   /// Parameters change if the agreement, too, lets them.
   bool updates = true;
   /// Look at every result for NaN and infinity.

@@ -2,18 +2,14 @@
 
 #include "data/Safetensors.h"
 
-#include "core/Error.h"
+#include "core/Fields.h"
 #include "core/Program.h"
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
-#include <set>
 #include <tuple>
 
 namespace autohet::runtime {
-
-using Json = nlohmann::json;
 
 namespace {
 struct NamedDtype {
@@ -42,78 +38,39 @@ static const NamedDtype *findDtype(const std::string &name) {
 
 int64_t TensorInfo::elements() const { return elementCount(shape.data(), shape.size()); }
 
-// Parses the header; a key that appears twice is an error, which a JSON library
-// does not report by itself.
-static Json parseHeader(const std::string &path, const char *text, uint64_t bytes) {
-  std::set<std::string> keys;
-  auto onEvent = [&](int depth, Json::parse_event_t event, Json &value) {
-    if (event == Json::parse_event_t::key && depth == 1 &&
-        !keys.insert(value.get<std::string>()).second)
-      fail(AH_ERROR_INPUT, "'%s': tensor '%s' is in the header twice", path.c_str(),
-           value.get<std::string>().c_str());
-    return true;
-  };
-  try {
-    return Json::parse(text, text + bytes, onEvent);
-  } catch (const Json::exception &error) {
-    fail(AH_ERROR_INPUT, "'%s': the header is not JSON: %s", path.c_str(), error.what());
-  }
-}
-
 static TensorInfo readInfo(const std::string &path, const std::string &name,
                            const Json &entry, uint64_t dataStart) {
-  auto wrong = [&](const std::string &what) {
-    fail(AH_ERROR_INPUT, "'%s': tensor '%s': %s", path.c_str(), name.c_str(), what.c_str());
-  };
-  if (!entry.is_object() || entry.size() != 3 || !entry.contains("dtype") ||
-      !entry.contains("shape") || !entry.contains("data_offsets"))
-    wrong("wanted exactly dtype, shape and data_offsets");
+  Fields fields(entry, "'" + path + "': tensor '" + name + "'");
+  fields.allow({"dtype", "shape", "data_offsets"});
   TensorInfo info;
   info.name = name;
-  if (!entry["dtype"].is_string())
-    wrong("dtype is not a string");
-  info.dtypeText = entry["dtype"].get<std::string>();
+  info.dtypeText = fields.string("dtype");
   const NamedDtype *dtype = findDtype(info.dtypeText);
   if (!dtype)
-    wrong("unknown dtype '" + info.dtypeText + "'");
+    fields.wrong("unknown dtype '" + info.dtypeText + "'");
   info.dtype = dtype->dtype;
-
-  if (!entry["shape"].is_array())
-    wrong("shape is not a list");
+  info.shape = fields.naturals("shape");
   uint64_t bits = dtype->bits;
-  for (const Json &extent : entry["shape"]) {
-    if (!extent.is_number_unsigned() || extent.get<uint64_t>() > INT64_MAX)
-      wrong("extent " + extent.dump() + " is not a natural number");
-    info.shape.push_back(extent.get<int64_t>());
-    if (__builtin_mul_overflow(bits, extent.get<uint64_t>(), &bits))
-      wrong("shape is too large");
-  }
-  const Json &offsets = entry["data_offsets"];
-  if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
-      !offsets[1].is_number_unsigned())
-    wrong("data_offsets are not two natural numbers");
-  uint64_t begin = offsets[0].get<uint64_t>(), end = offsets[1].get<uint64_t>();
-  if (begin > end)
-    wrong("data_offsets are in the wrong order");
-  info.offset = dataStart + begin;
-  info.bytes = end - begin;
+  for (int64_t extent : info.shape)
+    if (__builtin_mul_overflow(bits, uint64_t(extent), &bits))
+      fields.wrong("shape is too large");
+  std::vector<int64_t> offsets = fields.naturals("data_offsets");
+  if (offsets.size() != 2 || offsets[0] > offsets[1])
+    fields.wrong("data_offsets are not a begin and an end");
+  info.offset = dataStart + offsets[0];
+  info.bytes = offsets[1] - offsets[0];
   if (bits % 8 != 0 || info.bytes != bits / 8)
-    wrong(format("%s of %s needs %llu bytes, data_offsets give %llu",
-                 info.dtypeText.c_str(),
-                 shapeText(info.shape.data(), info.shape.size()).c_str(),
-                 (unsigned long long)(bits / 8), (unsigned long long)info.bytes));
+    fields.wrong(format("%s of %s needs %llu bytes, data_offsets give %llu",
+                        info.dtypeText.c_str(),
+                        shapeText(info.shape.data(), info.shape.size()).c_str(),
+                        (unsigned long long)(bits / 8), (unsigned long long)info.bytes));
   return info;
 }
 
 static void readMetadata(const std::string &path, const Json &entry, Metadata &metadata) {
-  if (!entry.is_object())
-    fail(AH_ERROR_INPUT, "'%s': __metadata__ is not an object", path.c_str());
-  for (auto &[key, value] : entry.items()) {
-    if (!value.is_string())
-      fail(AH_ERROR_INPUT, "'%s': __metadata__ '%s' is not a string", path.c_str(),
-           key.c_str());
-    metadata[key] = value.get<std::string>();
-  }
+  Fields fields(entry, "'" + path + "': __metadata__");
+  for (auto &[key, value] : entry.fields)
+    metadata[key] = fields.string(key.c_str());
 }
 
 SafetensorsFile::SafetensorsFile(const std::string &path) : file(path) {
@@ -132,9 +89,9 @@ SafetensorsFile::SafetensorsFile(const std::string &path) : file(path) {
   if (headerBytes == 0 || text[0] != '{')
     fail(AH_ERROR_INPUT, "'%s' is not a safetensors file: the header is no JSON object",
          path.c_str());
-  Json header = parseHeader(path, text, headerBytes);
+  Json header = parseJsonOrFail({text, headerBytes}, "'" + path + "': the header");
   uint64_t dataStart = 8 + headerBytes;
-  for (auto &[name, entry] : header.items()) {
+  for (auto &[name, entry] : header.fields) {
     if (name == "__metadata__")
       readMetadata(path, entry, meta);
     else
@@ -187,9 +144,13 @@ const TensorInfo &SafetensorsFile::get(const std::string &name) const {
 
 void writeSafetensors(const std::string &path, const std::vector<TensorSource> &tensors,
                       const Metadata &metadata) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty())
-    header["__metadata__"] = metadata;
+  std::string text = "{";
+  if (!metadata.empty()) {
+    text += "\"__metadata__\":{";
+    for (auto &[key, value] : metadata)
+      text += (text.back() == '{' ? "" : ",") + jsonQuoted(key) + ":" + jsonQuoted(value);
+    text += "}";
+  }
   uint64_t position = 0;
   for (const TensorSource &tensor : tensors) {
     const char *dtype = nullptr;
@@ -198,12 +159,13 @@ void writeSafetensors(const std::string &path, const std::vector<TensorSource> &
         dtype = candidate.name;
     uint64_t bytes = uint64_t(elementCount(tensor.shape.data(), tensor.shape.size())) *
                      dtypeBytes(tensor.dtype);
-    header[tensor.name] = {{"dtype", dtype},
-                           {"shape", tensor.shape},
-                           {"data_offsets", {position, position + bytes}}};
+    text += (text.size() == 1 ? "" : ",") + jsonQuoted(tensor.name) +
+            format(":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%llu,%llu]}", dtype,
+                   shapeText(tensor.shape.data(), tensor.shape.size()).c_str(),
+                   (unsigned long long)position, (unsigned long long)(position + bytes));
     position += bytes;
   }
-  std::string text = header.dump();
+  text += "}";
   // Data starts on a multiple of 8, so that a mapping is aligned.
   text.resize((text.size() + 7) / 8 * 8, ' ');
   AtomicFile file(path);

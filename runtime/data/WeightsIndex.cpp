@@ -1,61 +1,10 @@
 //===- WeightsIndex.cpp - reads weights.index -------------------------------===//
 
-#include "core/Error.h"
+#include "core/Fields.h"
 #include "data/Checksum.h"
 #include "data/Weights.h"
 
-#include <nlohmann/json.hpp>
-
 namespace autohet::runtime {
-
-using Json = nlohmann::json;
-
-namespace {
-/// Reads one JSON object, naming what is wrong with it.
-class Fields {
-public:
-  Fields(const Json &object, std::string where) : object(object), where(std::move(where)) {
-    if (!object.is_object())
-      wrong("not an object");
-  }
-  [[noreturn]] void wrong(const std::string &what) const {
-    fail(AH_ERROR_INPUT, "%s: %s", where.c_str(), what.c_str());
-  }
-  void allow(std::initializer_list<const char *> known) const {
-    for (auto &[key, value] : object.items()) {
-      bool found = false;
-      std::string names;
-      for (const char *name : known) {
-        found |= key == name;
-        names += (names.empty() ? "" : ", ") + std::string(name);
-      }
-      if (!found)
-        wrong("unknown key '" + key + "'; known: " + names);
-    }
-  }
-  bool has(const char *key) const { return object.contains(key); }
-  const Json &at(const char *key) const {
-    auto found = object.find(key);
-    if (found == object.end())
-      wrong(std::string("key '") + key + "' is missing");
-    return *found;
-  }
-  std::string string(const char *key) const {
-    if (!at(key).is_string())
-      wrong(std::string("'") + key + "' is not a string");
-    return at(key).get<std::string>();
-  }
-  uint64_t natural(const char *key) const {
-    if (!at(key).is_number_unsigned())
-      wrong(std::string("'") + key + "' is not a natural number");
-    return at(key).get<uint64_t>();
-  }
-
-private:
-  const Json &object;
-  std::string where;
-};
-} // namespace
 
 static uint8_t readDtype(const Fields &fields) {
   std::string text = fields.string("dtype");
@@ -63,22 +12,6 @@ static uint8_t readDtype(const Fields &fields) {
     if (text == dtypeName(dtype))
       return dtype;
   fields.wrong("unknown dtype '" + text + "'");
-}
-
-static uint64_t readHash(const Fields &fields, const char *key, const std::string &prefix) {
-  std::string text = fields.string(key);
-  size_t end = 0;
-  uint64_t value = 0;
-  if (text.size() == prefix.size() + 16 && text.compare(0, prefix.size(), prefix) == 0) {
-    try {
-      value = std::stoull(text.substr(prefix.size()), &end, 16);
-    } catch (const std::exception &) {
-    }
-  }
-  if (end != 16)
-    fields.wrong(std::string("'") + key + "' is '" + text + "', wanted '" + prefix +
-                 "' and 16 hexadecimal digits");
-  return value;
 }
 
 static StoredTensor readTensor(const Json &entry, const std::string &where) {
@@ -96,23 +29,17 @@ static StoredTensor readTensor(const Json &entry, const std::string &where) {
   if (transform != "none" && transform != "transpose")
     named.wrong("transform '" + transform + "'; known: none, transpose");
   tensor.transposed = transform == "transpose";
-  if (named.has("trained")) {
-    if (!named.at("trained").is_boolean())
-      named.wrong("'trained' is not true or false");
-    tensor.trained = named.at("trained").get<bool>();
-  }
+  if (named.has("trained"))
+    tensor.trained = named.boolean("trained");
   if (named.has("checksum"))
-    tensor.checksum = readHash(named, "checksum", "xxh64:");
-  const Json &shape = named.at("shape");
-  if (!shape.is_array() || shape.size() > AH_MAX_RANK)
-    named.wrong("'shape' is not a list of at most 8 extents");
+    tensor.checksum = named.hash("checksum", "xxh64:");
+  tensor.shape = named.naturals("shape");
+  if (tensor.shape.size() > AH_MAX_RANK)
+    named.wrong("'shape' has more than 8 extents");
   uint64_t bytes = dtypeBytes(tensor.dtype);
-  for (const Json &extent : shape) {
-    if (!extent.is_number_unsigned() || extent.get<uint64_t>() > INT64_MAX ||
-        __builtin_mul_overflow(bytes, extent.get<uint64_t>(), &bytes))
-      named.wrong("extent " + extent.dump() + " is not a natural number or is too large");
-    tensor.shape.push_back(extent.get<int64_t>());
-  }
+  for (int64_t extent : tensor.shape)
+    if (__builtin_mul_overflow(bytes, uint64_t(extent), &bytes))
+      named.wrong("'shape' is too large");
   if (bytes != tensor.bytes)
     named.wrong(format("'bytes' is %llu, dtype and shape need %llu",
                        (unsigned long long)tensor.bytes, (unsigned long long)bytes));
@@ -125,32 +52,27 @@ WeightsIndex::WeightsIndex(const std::string &path) : indexPath(path) {
   size_t slash = path.rfind('/');
   folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
   MappedFile file(path);
-  Json root;
-  try {
-    root = Json::parse(file.data(), file.data() + file.size());
-  } catch (const Json::exception &error) {
-    fail(AH_ERROR_INPUT, "'%s' is not JSON: %s", path.c_str(), error.what());
-  }
+  Json root = parseJsonOrFail({file.data(), file.size()}, "'" + path + "'");
   Fields fields(root, "'" + path + "'");
   fields.allow({"format", "version", "structure_hash", "tensors", "aliases"});
   if (fields.string("format") != "autohet-weights" || fields.natural("version") != 1)
     fields.wrong("not a weights index of version 1");
-  structure = readHash(fields, "structure_hash", "");
-  if (!fields.at("tensors").is_array())
-    fields.wrong("'tensors' is not a list");
-  for (size_t index = 0; index < root["tensors"].size(); ++index) {
-    StoredTensor tensor = readTensor(
-        root["tensors"][index], "'" + path + "', tensor " + std::to_string(index));
+  structure = fields.hash("structure_hash");
+  const std::vector<Json> &tensors = fields.list("tensors").items;
+  for (size_t index = 0; index < tensors.size(); ++index) {
+    StoredTensor tensor =
+        readTensor(tensors[index], "'" + path + "', tensor " + std::to_string(index));
     std::string name = tensor.name;
     if (!entries.emplace(name, std::move(tensor)).second)
       fields.wrong("tensor '" + name + "' is there twice");
   }
-  if (fields.has("aliases"))
-    for (auto &[name, target] : fields.at("aliases").items()) {
-      if (!target.is_string() || !entries.count(target.get<std::string>()))
-        fields.wrong("alias '" + name + "' of an unknown tensor");
-      otherNames[name] = target.get<std::string>();
-    }
+  if (!fields.has("aliases"))
+    return;
+  for (auto &[name, target] : fields.child("aliases").fields) {
+    if (target.kind != Json::String || !entries.count(target.string))
+      fields.wrong("alias '" + name + "' of an unknown tensor");
+    otherNames[name] = target.string;
+  }
 }
 
 const char *WeightsIndex::data(const StoredTensor &tensor) {

@@ -2,7 +2,7 @@
 
 #include "trace/Trace.h"
 
-#include "core/Error.h"
+#include "core/Fields.h"
 
 #include <cerrno>
 #include <cinttypes>
@@ -36,17 +36,6 @@ void Trace::transfer(const char *name, bool isSend, uint32_t peer, uint64_t byte
     transfers.push_back({name, isSend, peer, bytes, step, microbatch, beginNs, endNs});
 }
 
-static std::string quoted(const char *text) {
-  std::string result = "\"";
-  for (; *text; ++text) {
-    if (*text == '"' || *text == '\\')
-      result += '\\';
-    if (static_cast<unsigned char>(*text) >= 0x20)
-      result += *text;
-  }
-  return result + '"';
-}
-
 void Trace::write(const std::string &path) const {
   std::unique_ptr<FILE, int (*)(FILE *)> file(fopen(path.c_str(), "w"), fclose);
   if (!file)
@@ -65,19 +54,19 @@ void Trace::write(const std::string &path) const {
     fprintf(out,
             ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%u,\"tid\":%u,\"args\":{"
             "\"name\":%s}}",
-            process, stream, quoted(program.string(program.streams[stream].name)).c_str());
+            process, stream, jsonQuoted(program.string(program.streams[stream].name)).c_str());
     dropped |= streams[stream].size() >= maxSlices;
     for (const Slice &s : streams[stream])
       fprintf(out,
               ",\n{\"ph\":\"X\",\"pid\":%u,\"tid\":%u,\"name\":%s,\"cat\":\"%s\",\"ts\":%.3f,"
               "\"dur\":%.3f,\"args\":{\"step\":%" PRIu64 ",\"microbatch\":%" PRId64 "}}",
-              process, stream, quoted(s.name).c_str(), kindName(s.kind), s.beginNs / 1e3,
+              process, stream, jsonQuoted(s.name).c_str(), kindName(s.kind), s.beginNs / 1e3,
               (s.endNs - s.beginNs) / 1e3, s.step, s.microbatch);
   }
   // Transfers overlap, which slices of one thread may not: async events (b, e).
   uint64_t id = 0;
   for (const Transfer &t : transfers) {
-    std::string name = quoted(t.name);
+    std::string name = jsonQuoted(t.name);
     const char *category = t.isSend ? "send" : "receive";
     ++id;
     fprintf(out,

@@ -1,0 +1,34 @@
+//===- Gather.h - whole tensors from the parts of all ranks ------*- C++ -*-===//
+
+#ifndef AUTOHET_RUNTIME_CORE_GATHER_H
+#define AUTOHET_RUNTIME_CORE_GATHER_H
+
+#include "autohet/runtime/comm.h"
+#include "core/Program.h"
+#include "data/Box.h"
+
+#include <string>
+#include <vector>
+
+namespace autohet::runtime {
+
+/// A part of a named tensor, as one rank holds it.
+struct Piece {
+  std::string name;
+  uint8_t dtype = 0;
+  Box box;
+  std::vector<char> bytes;
+};
+
+/// Sends this rank's pieces to rank 0, which gets those of all ranks; the others
+/// get none. Every rank calls it, outside of steps.
+std::vector<Piece> gatherPieces(const Program &program, const ah_worker_link &link,
+                                std::vector<Piece> pieces, const char *what);
+
+/// Puts pieces together and writes them, sorted by name. Throws AH_ERROR_INTERNAL
+/// where an element is missing.
+void writePieces(const std::string &path, const std::vector<Piece> &pieces);
+
+} // namespace autohet::runtime
+
+#endif

@@ -1,0 +1,71 @@
+//===- Options.h - a node's command line -------------------------*- C++ -*-===//
+
+#ifndef AUTOHET_RUNTIME_CORE_OPTIONS_H
+#define AUTOHET_RUNTIME_CORE_OPTIONS_H
+
+#include "autohet/runtime/comm.h"
+#include "autohet/runtime/optimizer.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace autohet::runtime {
+
+enum class OnNonfinite { Stop, Skip };
+
+/// Everything that the command line says. Strings are empty, numbers unset where
+/// an option was not given and its default depends on the program.
+struct NodeOptions {
+  // What to run
+  std::optional<int64_t> steps;
+  uint64_t seed = 0;
+  bool init = false;
+  double initDeviation = 0.02;
+  // What it reads
+  std::string data, dataDtype;
+  bool shuffled = true;
+  std::string inputs, labels, weights, weightsIndex;
+  int64_t maskToken = -1;
+  double maskProbability = 0.15;
+  // Optimizer; unset: PyTorch's defaults for the compiled kind
+  std::optional<double> learningRate, beta1, beta2, epsilon, weightDecay, clipNorm;
+  std::string noDecay;
+  ah_schedule schedule = AH_CONSTANT;
+  int64_t warmupSteps = 0;
+  std::optional<int64_t> totalSteps;
+  // What it writes
+  std::string saveLoss, saveOutputs, saveGradients, saveWeights, metrics, trace;
+  int64_t logEvery = 10;
+  // Evaluation
+  std::string evalData;
+  int64_t evalEvery = 0, evalBatches = 8;
+  // Checkpoints
+  std::string checkpointFolder;
+  int64_t saveEvery = 0;
+  bool resume = false;
+  // When things go wrong
+  OnNonfinite onNonfinite = OnNonfinite::Stop;
+  double stallTimeout_s = 0, deathTimeout_s = 0;
+  bool checkMessages = false;
+  bool checkCopies = false;
+  // Where it runs
+  int64_t node = -1;
+  uint32_t nodes = 0, masterPort = 0;
+  std::string masterAddress, emulate;
+  bool alone = false; // no supervisor; for debuggers
+  // Instead of running
+  bool help = false, version = false, describe = false;
+
+  /// The options that change numbers, as "name=value" lines: ranks compare them.
+  std::string numbersText;
+};
+
+/// Throws AH_ERROR_INPUT naming the option, what was found and wanted.
+NodeOptions parseOptions(int argc, char **argv);
+std::string helpText(const char *program);
+
+} // namespace autohet::runtime
+
+#endif

@@ -1,0 +1,346 @@
+//===- Trainer.cpp - the steps of a run -------------------------------------===//
+
+#include "core/Trainer.h"
+
+#include "core/Error.h"
+#include "core/Fields.h"
+#include "data/Weights.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <regex>
+
+namespace autohet::runtime {
+
+LineFile::LineFile(const std::string &path, bool append)
+    : file(fopen(path.c_str(), append ? "a" : "w"), fclose), path(path) {
+  if (!file)
+    fail(AH_ERROR_SYSTEM, "cannot write '%s': %s", path.c_str(), strerror(errno));
+}
+
+void LineFile::write(const std::string &line) {
+  if (fprintf(file.get(), "%s\n", line.c_str()) < 0 || fflush(file.get()) != 0)
+    fail(AH_ERROR_NO_SPACE, "cannot write '%s': %s", path.c_str(), strerror(errno));
+}
+
+Trainer::Trainer(const Program &program, const NodeOptions &options,
+                 const ah_worker_link &link, const std::string &folder)
+    : program(program), options(options), link(link),
+      memory(program, *ah_cpu_device_table(), program.header().device),
+      steps(options.steps.value_or(1)) {
+  readSettings();
+  loadEverything(folder);
+  if (!options.trace.empty())
+    trace = std::make_unique<Trace>(program);
+  collectsOutputs = !options.saveOutputs.empty();
+  collectsGradients = !options.saveGradients.empty();
+  if (isFirstRank() && !options.saveLoss.empty())
+    lossFile = LineFile(options.saveLoss, options.resume);
+  if (isFirstRank() && !options.metrics.empty())
+    metricsFile = LineFile(options.metrics, options.resume);
+  StepClient &client = *this;
+  walker = std::make_unique<Walker>(memory, client, link, trace.get());
+}
+
+Trainer::~Trainer() = default;
+
+void Trainer::log(const std::string &line) const {
+  if (!isFirstRank())
+    return;
+  printf("%s\n", line.c_str());
+  fflush(stdout);
+}
+
+void Trainer::readSettings() {
+  ah_optimizer_defaults(ah_optimizer(program.header().optimizer), &settings);
+  settings.learning_rate = options.learningRate.value_or(settings.learning_rate);
+  settings.beta1 = options.beta1.value_or(settings.beta1);
+  settings.beta2 = options.beta2.value_or(settings.beta2);
+  settings.epsilon = options.epsilon.value_or(settings.epsilon);
+  settings.weight_decay = options.weightDecay.value_or(settings.weight_decay);
+  settings.clip_norm = options.clipNorm.value_or(0);
+  settings.schedule = options.schedule;
+  settings.warmup_steps = options.warmupSteps;
+  settings.total_steps = options.totalSteps.value_or(steps);
+  decay.assign(program.parameters.size(), settings.weight_decay);
+  if (options.noDecay.empty())
+    return;
+  std::regex pattern;
+  try {
+    pattern.assign(options.noDecay, std::regex::ECMAScript);
+  } catch (const std::regex_error &error) {
+    fail(AH_ERROR_INPUT, "option --no-decay: '%s' is not a regular expression: %s",
+         options.noDecay.c_str(), error.what());
+  }
+  for (uint32_t index = 0; index < program.parameters.size(); ++index)
+    if (std::regex_search(program.string(program.parameters[index].name), pattern))
+      decay[index] = 0;
+}
+
+FeedOptions Trainer::feedOptions(bool evaluation) const {
+  FeedOptions feed;
+  if (!evaluation) {
+    feed.inputs = options.inputs;
+    feed.labels = options.labels;
+  }
+  feed.text.path = evaluation ? options.evalData : options.data;
+  feed.text.dtype = options.dataDtype;
+  feed.text.shuffled = options.shuffled && !evaluation;
+  feed.text.seed = options.seed;
+  feed.text.maskProbability = options.maskProbability;
+  feed.text.maskToken = options.maskToken;
+  return feed;
+}
+
+void Trainer::loadEverything(const std::string &folder) {
+  training = std::make_unique<Feeder>(program, feedOptions(false));
+  if (!options.evalData.empty())
+    evaluation = std::make_unique<Feeder>(program, feedOptions(true));
+  else if (options.evalEvery)
+    fail(AH_ERROR_INPUT, "option --eval-every needs --eval-data");
+  WeightOptions weights;
+  weights.indexPath =
+      options.weightsIndex.empty() ? folder + "weights.index" : options.weightsIndex;
+  weights.overrideFile = options.weights;
+  weights.draw = options.init;
+  weights.deviation = options.initDeviation;
+  weights.seed = options.seed;
+  std::vector<std::string> warnings = loadWeights(memory, weights);
+  warnings.insert(warnings.end(), training->warnings().begin(), training->warnings().end());
+  for (const std::string &warning : warnings)
+    if (isFirstRank())
+      fprintf(stderr, "warning: %s\n", warning.c_str());
+}
+
+void Trainer::run() {
+  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_RUNNING), __ATOMIC_RELAXED);
+  for (uint64_t step = firstStep; step < steps && !stops; ++step) {
+    trainStep(step);
+    if (evaluation && options.evalEvery && (step + 1) % options.evalEvery == 0)
+      evaluate(step);
+  }
+  walker->drain();
+  if (!options.saveWeights.empty())
+    saveWeights();
+  if (trace) {
+    std::string path = options.trace;
+    if (program.header().world_size > 1) {
+      size_t dot = path.rfind('.'), slash = path.rfind('/');
+      bool hasEnding = dot != std::string::npos && (slash == std::string::npos || dot > slash);
+      path.insert(hasEnding ? dot : path.size(), format(".rank%u", program.header().rank));
+    }
+    trace->write(path);
+  }
+  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_FINISHED), __ATOMIC_RELAXED);
+}
+
+Pass Trainer::makePass(uint64_t step, Feeder &from) const {
+  Pass pass;
+  pass.step = step;
+  pass.seed = options.seed;
+  pass.labelCount = from.countLabels(step);
+  pass.update.kind = program.header().optimizer;
+  pass.update.learning_rate = ah_learning_rate(&settings, step);
+  pass.update.beta1 = settings.beta1;
+  pass.update.beta2 = settings.beta2;
+  pass.update.epsilon = settings.epsilon;
+  pass.update.clips = settings.clip_norm > 0;
+  pass.update.clip = 1;
+  pass.update.updates = updates + 1;
+  return pass;
+}
+
+void Trainer::trainStep(uint64_t step) {
+  uint64_t begin = monotonicNs();
+  Pass pass = makePass(step, *training);
+  feeder = training.get();
+  flags = 0;
+  walker->run(pass);
+  if (flags & AH_FLAG_NONFINITE) {
+    if (options.onNonfinite == OnNonfinite::Stop)
+      stopAtNonfinite(pass);
+    log(format("step %llu: loss %g, gradient norm %g: update skipped",
+               (unsigned long long)step, loss, norm));
+  } else {
+    ++updates;
+  }
+  if (step == firstStep) {
+    saveOutputs();
+    saveGradients();
+  }
+  if (flags & AH_FLAG_STOP)
+    stops = true;
+  report(step, (monotonicNs() - begin) * 1e-9);
+}
+
+void Trainer::feed(const Pass &pass, uint32_t input, uint64_t microbatch, void *to) {
+  const ah_program &header = program.header();
+  feeder->fill(input, pass.step, header.first_sample + microbatch * header.microbatch_size,
+               to);
+}
+
+void Trainer::agree(Pass &pass) {
+  double lossSum = memory.scalar64(AH_SCALAR_LOSS);
+  ah_agreement agreement = {};
+  agreement.struct_bytes = sizeof agreement;
+  agreement.step = pass.step;
+  agreement.squared_norm = memory.scalar64(AH_SCALAR_SQUARED_NORM);
+  agreement.loss = pass.labelCount ? lossSum / double(pass.labelCount) : lossSum;
+  agreement.first_nonfinite_rank = ~uint64_t(0);
+  if (!std::isfinite(agreement.squared_norm) || !std::isfinite(agreement.loss)) {
+    agreement.flags |= AH_FLAG_NONFINITE;
+    agreement.first_nonfinite_rank = program.header().rank;
+  }
+  uint64_t requests = __atomic_load_n(&link.board->requests, __ATOMIC_RELAXED);
+  if (pass.updates)
+    agreement.flags |= requests & (AH_FLAG_SAVE | AH_FLAG_STOP);
+  if (link.table)
+    check(link.table->agree(link.comm, &agreement));
+  loss = agreement.loss;
+  norm = std::sqrt(agreement.squared_norm);
+  flags = agreement.flags;
+  labelCount = pass.labelCount;
+  pass.update.clip = ah_clip_factor(&settings, agreement.squared_norm);
+  pass.gateOpen = pass.updates && !(flags & AH_FLAG_NONFINITE);
+
+  // All gradients have reached their owners and none is changed yet.
+  if (collectsGradients && pass.updates && pass.step == firstStep)
+    for (const ah_parameter &parameter : program.parameters) {
+      if (!parameter.owned || !parameter.trained || parameter.gradient_buffer == AH_NO_INDEX)
+        continue;
+      Piece piece{program.string(parameter.name), parameter.dtype, Box::of(parameter), {}};
+      piece.bytes = memory.read(parameter.gradient_buffer,
+                                piece.box.elements() * dtypeBytes(parameter.dtype));
+      gradients.push_back(std::move(piece));
+    }
+}
+
+void Trainer::output(const Pass &pass, uint32_t index, uint64_t microbatch,
+                     const void *from) {
+  if (!collectsOutputs || !pass.updates || pass.step != firstStep)
+    return;
+  const ah_port &port = program.outputs[index];
+  const ah_program &header = program.header();
+  Piece piece;
+  piece.name = program.string(port.name);
+  piece.dtype = port.dtype;
+  piece.box.global.assign(port.global_shape, port.global_shape + port.rank);
+  piece.box.offset.assign(port.box_offset, port.box_offset + port.rank);
+  piece.box.size.assign(port.shape, port.shape + port.rank);
+  if (port.batch_dim >= 0) {
+    piece.box.global[port.batch_dim] = header.global_batch;
+    piece.box.offset[port.batch_dim] =
+        header.first_sample + microbatch * header.microbatch_size;
+  }
+  piece.bytes.resize(piece.box.elements() * dtypeBytes(port.dtype));
+  check(memory.table.read(memory.device, piece.bytes.data(), from, piece.bytes.size()));
+  outputs.push_back(std::move(piece));
+}
+
+void Trainer::scan(const Pass &, const ah_command &command, int64_t microbatch) {
+  search->look(command, microbatch);
+}
+
+void Trainer::stopAtNonfinite(const Pass &failed) {
+  double badLoss = loss, badNorm = norm;
+  // Walk the step again: nothing was updated, so it takes the same course.
+  walker->drain();
+  search = std::make_unique<NonfiniteSearch>(memory);
+  search->lookAtParameters();
+  Pass again = failed;
+  again.updates = false;
+  again.scans = true;
+  walker->run(again);
+  walker->drain();
+  std::string finding = search->finding();
+  if (finding.empty())
+    finding = link.table ? "made on another rank" : "no command's result shows where";
+  fail(AH_ERROR_NONFINITE, "step %llu: loss %g, gradient norm %g: %s",
+       (unsigned long long)failed.step, badLoss, badNorm, finding.c_str());
+}
+
+void Trainer::evaluate(uint64_t step) {
+  walker->drain();
+  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_EVALUATING), __ATOMIC_RELAXED);
+  uint64_t batches = std::min<uint64_t>(options.evalBatches, evaluation->batches());
+  if (batches == 0)
+    fail(AH_ERROR_INPUT, "'%s' does not hold one global batch of %u samples",
+         options.evalData.c_str(), program.header().global_batch);
+  feeder = evaluation.get();
+  double sum = 0, labels = 0;
+  for (uint64_t batch = 0; batch < batches; ++batch) {
+    Pass pass = makePass(batch, *evaluation);
+    pass.updates = false;
+    walker->run(pass);
+    double weight = labelCount ? double(labelCount) : 1;
+    sum += loss * weight;
+    labels += weight;
+  }
+  walker->drain();
+  flags = 0;
+  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_RUNNING), __ATOMIC_RELAXED);
+  log(format("step %llu: evaluation loss %.6g", (unsigned long long)step, sum / labels));
+  if (metricsFile)
+    metricsFile.write(format("{\"step\":%llu,\"eval_loss\":%s}", (unsigned long long)step,
+                             jsonNumber(sum / labels).c_str()));
+}
+
+void Trainer::report(uint64_t step, double seconds) {
+  if (!isFirstRank())
+    return;
+  double rate = ah_learning_rate(&settings, step);
+  std::string line = format("{\"step\":%llu,\"loss\":%s,\"gradient_norm\":%s,\"lr\":%s",
+                            (unsigned long long)step, jsonNumber(loss).c_str(),
+                            jsonNumber(norm).c_str(), jsonNumber(rate).c_str());
+  if (lossFile)
+    lossFile.write(line + "}");
+  double samplesPerSecond = program.header().global_batch / seconds;
+  double tokensPerSecond = samplesPerSecond * program.header().sequence_length;
+  if (metricsFile)
+    metricsFile.write(line + format(",\"step_time_s\":%s,\"samples_per_s\":%s,"
+                                    "\"tokens_per_s\":%s}",
+                                    jsonNumber(seconds).c_str(),
+                                    jsonNumber(samplesPerSecond).c_str(),
+                                    jsonNumber(tokensPerSecond).c_str()));
+  bool isLast = step + 1 == steps || stops;
+  if (options.logEvery && (step % options.logEvery == 0 || isLast))
+    log(format("step %llu/%llu  loss %.6g  gradient norm %.4g  lr %.3g  %.1f ms  %.0f %s/s",
+               (unsigned long long)step, (unsigned long long)steps, loss, norm, rate,
+               seconds * 1e3, tokensPerSecond ? tokensPerSecond : samplesPerSecond,
+               tokensPerSecond ? "tokens" : "samples"));
+}
+
+void Trainer::saveOutputs() {
+  if (!collectsOutputs)
+    return;
+  walker->drain();
+  auto pieces = gatherPieces(program, link, std::move(outputs), "--save-outputs");
+  if (isFirstRank())
+    writePieces(options.saveOutputs, pieces);
+}
+
+void Trainer::saveGradients() {
+  if (!collectsGradients)
+    return;
+  auto pieces = gatherPieces(program, link, std::move(gradients), "--save-gradients");
+  if (isFirstRank())
+    writePieces(options.saveGradients, pieces);
+}
+
+void Trainer::saveWeights() {
+  std::vector<Piece> pieces;
+  for (const ah_parameter &parameter : program.parameters) {
+    if (!parameter.owned)
+      continue;
+    Piece piece{program.string(parameter.name), parameter.dtype, Box::of(parameter), {}};
+    piece.bytes = memory.read(parameter.parameter_buffer,
+                              piece.box.elements() * dtypeBytes(parameter.dtype));
+    pieces.push_back(std::move(piece));
+  }
+  pieces = gatherPieces(program, link, std::move(pieces), "--save-weights");
+  if (isFirstRank())
+    writePieces(options.saveWeights, pieces);
+}
+
+} // namespace autohet::runtime

@@ -1,0 +1,91 @@
+//===- Trainer.h - the steps of a run ----------------------------*- C++ -*-===//
+//
+// What surrounds the walker: the numbers of each step, its data, the agreement
+// that gates the update, evaluation, and everything that is written.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_RUNTIME_CORE_TRAINER_H
+#define AUTOHET_RUNTIME_CORE_TRAINER_H
+
+#include "core/Gather.h"
+#include "core/Nonfinite.h"
+#include "core/Options.h"
+#include "core/Walker.h"
+#include "data/Feeder.h"
+
+#include <cstdio>
+#include <memory>
+
+namespace autohet::runtime {
+
+/// A file of JSON lines, one flushed line at a time.
+class LineFile {
+public:
+  LineFile() = default;
+  LineFile(const std::string &path, bool append);
+  explicit operator bool() const { return file != nullptr; }
+  void write(const std::string &line);
+
+private:
+  std::unique_ptr<FILE, int (*)(FILE *)> file{nullptr, fclose};
+  std::string path;
+};
+
+class Trainer : private StepClient {
+public:
+  Trainer(const Program &program, const NodeOptions &options, const ah_worker_link &link,
+          const std::string &folder);
+  ~Trainer();
+
+  /// All steps, from weights to the last file. Throws.
+  void run();
+
+private:
+  // StepClient
+  void feed(const Pass &pass, uint32_t input, uint64_t microbatch, void *to) override;
+  void output(const Pass &pass, uint32_t output, uint64_t microbatch,
+              const void *from) override;
+  void agree(Pass &pass) override;
+  double weightDecay(uint32_t parameter) const override { return decay[parameter]; }
+  void scan(const Pass &pass, const ah_command &command, int64_t microbatch) override;
+
+  void readSettings();
+  void loadEverything(const std::string &folder);
+  FeedOptions feedOptions(bool evaluation) const;
+  Pass makePass(uint64_t step, Feeder &feeder) const;
+  void trainStep(uint64_t step);
+  void evaluate(uint64_t step);
+  void report(uint64_t step, double seconds);
+  [[noreturn]] void stopAtNonfinite(const Pass &pass);
+  void saveGradients();
+  void saveOutputs();
+  void saveWeights();
+  bool isFirstRank() const { return program.header().rank == 0; }
+  void log(const std::string &line) const;
+
+  const Program &program;
+  const NodeOptions &options;
+  ah_worker_link link;
+  ah_optimizer_settings settings;
+  std::vector<double> decay;
+  Memory memory;
+  std::unique_ptr<Trace> trace;
+  std::unique_ptr<Feeder> training, evaluation;
+  Feeder *feeder = nullptr; // of the pass being walked
+  std::unique_ptr<Walker> walker;
+  std::unique_ptr<NonfiniteSearch> search;
+  LineFile lossFile, metricsFile;
+
+  uint64_t steps, firstStep = 0, updates = 0;
+  bool collectsOutputs = false, collectsGradients = false, stops = false;
+  std::vector<Piece> outputs, gradients;
+  // Agreed in the last pass.
+  double loss = 0, norm = 0;
+  uint64_t labelCount = 0;
+  uint32_t flags = 0;
+};
+
+} // namespace autohet::runtime
+
+#endif

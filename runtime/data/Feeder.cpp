@@ -1,0 +1,118 @@
+//===- Feeder.cpp - what a step's inputs hold -------------------------------===//
+
+#include "data/Feeder.h"
+
+#include "core/Error.h"
+
+namespace autohet::runtime {
+
+Feeder::Feeder(const Program &program, const FeedOptions &options)
+    : program(program), options(options) {
+  if (!options.inputs.empty())
+    inputFile = std::make_unique<SafetensorsFile>(options.inputs);
+  if (!options.labels.empty())
+    labelFile = std::make_unique<SafetensorsFile>(options.labels);
+  for (const ah_port &port : program.inputs) {
+    sources.push_back(port.role == 1 ? chooseLabels(port) : choose(port));
+    if (port.role == 1)
+      labels = sources.back().get();
+  }
+  // With several devices a tensor may be for another one.
+  if (inputFile && program.header().world_size == 1)
+    for (const TensorInfo &info : inputFile->tensors()) {
+      bool known = false;
+      for (const ah_port &port : program.inputs)
+        known |= info.name == program.string(port.name);
+      if (!known)
+        texts.push_back(format("'%s': the program has no input '%s'; it is not used",
+                               options.inputs.c_str(), info.name.c_str()));
+    }
+}
+
+std::unique_ptr<Source> Feeder::fromInputs(const ah_port &port) {
+  const TensorInfo *info = inputFile ? inputFile->find(program.string(port.name)) : nullptr;
+  return info ? makeFileSource(program, port, *inputFile, *info, port.role == 1) : nullptr;
+}
+
+std::unique_ptr<Source> Feeder::choose(const ah_port &port) {
+  if (auto source = fromInputs(port))
+    return source;
+  switch (port.kind) {
+  case AH_BIND_ONES:
+  case AH_BIND_ZEROS:
+  case AH_BIND_ARANGE:
+    return makeRuleSource(port, ah_binding(port.kind));
+  case AH_BIND_TOKENS:
+    if (!options.text.path.empty())
+      return makeTextSource(program, port, needText(port), false);
+    fail(AH_ERROR_INPUT, "input '%s' needs tokens: give --data=FILE, or it in --inputs=FILE",
+         program.string(port.name));
+  default:
+    fail(AH_ERROR_INPUT,
+         "input '%s' has no values: give it in --inputs=FILE, or bind it when compiling "
+         "(--bind %s=tokens|labels|ones|zeros|arange)",
+         program.string(port.name), program.string(port.name));
+  }
+}
+
+std::unique_ptr<Source> Feeder::chooseLabels(const ah_port &port) {
+  if (labelFile) {
+    const TensorInfo *info = labelFile->find(program.string(port.name));
+    if (!info)
+      info = labelFile->find("labels");
+    if (!info && labelFile->tensors().size() == 1)
+      info = &labelFile->tensors()[0];
+    if (!info)
+      info = &labelFile->get(program.string(port.name)); // throws
+    return makeFileSource(program, port, *labelFile, *info, true);
+  }
+  if (auto source = fromInputs(port))
+    return source;
+  if (program.header().objective == AH_GIVEN)
+    fail(AH_ERROR_INPUT, "the labels '%s' have no values: give --labels=FILE, or compile "
+                         "with --objective=causal or masked",
+         program.string(port.name));
+  if (!options.text.path.empty())
+    return makeTextSource(program, port, needText(port), true);
+  const ah_port *tokens = tokenPort();
+  if (tokens && program.header().objective == AH_CAUSAL)
+    if (auto source = fromInputs(*tokens))
+      return makeShiftedSource(program, port, *tokens, std::move(source));
+  fail(AH_ERROR_INPUT, "the labels '%s' have no values: give --data=FILE or --labels=FILE",
+       program.string(port.name));
+}
+
+const ah_port *Feeder::tokenPort() const {
+  for (const ah_port &port : program.inputs)
+    if (port.role == 0 && port.kind == AH_BIND_TOKENS)
+      return &port;
+  return nullptr;
+}
+
+const std::shared_ptr<Text> &Feeder::needText(const ah_port &port) {
+  if (!text) {
+    int64_t length = program.header().sequence_length ? program.header().sequence_length
+                                                      : sampleElements(port);
+    text = std::make_shared<Text>(program, options.text, length, port.vocabulary);
+  }
+  return text;
+}
+
+uint64_t Feeder::countLabels(uint64_t step) {
+  if (!labels)
+    return 0;
+  uint64_t count = labels->countLabels(step);
+  if (count == 0)
+    fail(AH_ERROR_INPUT,
+         "step %llu: none of the labels of the global batch counts (all are %lld)",
+         (unsigned long long)step, (long long)program.header().ignore_index);
+  return count;
+}
+
+uint64_t Feeder::batches() const {
+  return text && text->windows() != ~uint64_t(0)
+             ? text->windows() / program.header().global_batch
+             : ~uint64_t(0);
+}
+
+} // namespace autohet::runtime

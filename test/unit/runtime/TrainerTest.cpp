@@ -1,0 +1,185 @@
+//===- TrainerTest.cpp - whole steps of a hand-built program ----------------===//
+
+#include "LinearModel.h"
+
+#include "core/Trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace autohet::runtime;
+using namespace autohet::runtime::test;
+using testing::HasSubstr;
+
+namespace {
+struct TestRun {
+  TemporaryFolder folder;
+  NodeOptions options;
+  ah_board board = {};
+
+  TestRun() {
+    writeFloats(folder / "in.safetensors", "x", {4, 1}, {1, 2, 3, 4});
+    writeFloats(folder / "labels.safetensors", "labels", {4, 1}, {2, 4, 6, 9});
+    writeFloats(folder / "w.safetensors", "w", {1, 1}, {1});
+    writeFile(folder / "weights.index",
+              R"({"format":"autohet-weights","version":1,
+                  "structure_hash":"0000000000000000","tensors":[{"name":"w","file":"w.bin",
+                  "offset":0,"bytes":4,"dtype":"float32","shape":[1,1],
+                  "transform":"none"}]})");
+    options.inputs = folder / "in.safetensors";
+    options.labels = folder / "labels.safetensors";
+    options.weights = folder / "w.safetensors";
+    options.logEvery = 0;
+    options.learningRate = 0.01;
+  }
+
+  void operator()(ProgramBuilder &builder) {
+    ah_device_image image = builder.build();
+    Program program(image);
+    ah_worker_link link = {sizeof link, 0, nullptr, nullptr, &board};
+    Trainer(program, options, link, folder.path).run();
+  }
+
+  std::string error(ProgramBuilder &builder) {
+    try {
+      (*this)(builder);
+    } catch (const Error &error) {
+      return error.what();
+    }
+    return "no error";
+  }
+};
+} // namespace
+
+TEST(Trainer, StepEqualsHandComputation) {
+  TestRun run;
+  run.options.saveLoss = run.folder / "loss.jsonl";
+  run.options.saveOutputs = run.folder / "out.safetensors";
+  run.options.saveGradients = run.folder / "grad.safetensors";
+  run.options.saveWeights = run.folder / "after.safetensors";
+  LinearModel model(2, 2);
+  run(model);
+  // y = x; errors -1, -2, -3, -5: loss 39 / 4, gradient -2 (1 + 4 + 9 + 20) / 4 = -17.
+  EXPECT_EQ(readFloats(run.folder / "out.safetensors", "y"),
+            (std::vector<float>{1, 2, 3, 4}));
+  EXPECT_EQ(readFloats(run.folder / "grad.safetensors", "w"), std::vector<float>{-17});
+  EXPECT_FLOAT_EQ(readFloats(run.folder / "after.safetensors", "w")[0], 1.17f);
+  MappedFile lines(run.folder / "loss.jsonl");
+  EXPECT_EQ(std::string(lines.data(), lines.size()),
+            "{\"step\":0,\"loss\":9.75,\"gradient_norm\":17,\"lr\":0.01}\n");
+}
+
+TEST(Trainer, MicrobatchesDoNotChangeTheStep) {
+  float results[2];
+  for (uint32_t microbatches : {1u, 4u}) {
+    TestRun run;
+    run.options.steps = 5;
+    run.options.saveWeights = run.folder / "after.safetensors";
+    LinearModel model(microbatches, 4 / microbatches);
+    run(model);
+    results[microbatches == 4] = readFloats(run.folder / "after.safetensors", "w")[0];
+  }
+  EXPECT_NEAR(results[0], results[1], 1e-6);
+}
+
+TEST(Trainer, ClippingScalesToTheNorm) {
+  TestRun run;
+  run.options.clipNorm = 1;
+  run.options.saveWeights = run.folder / "after.safetensors";
+  LinearModel model(1, 4);
+  run(model);
+  EXPECT_NEAR(readFloats(run.folder / "after.safetensors", "w")[0], 1.01f, 1e-6);
+}
+
+TEST(Trainer, NoDecayIsFoundByName) {
+  for (bool excluded : {false, true}) {
+    TestRun run;
+    run.options.weightDecay = 10;
+    run.options.noDecay = excluded ? "^w$" : "bias";
+    run.options.saveWeights = run.folder / "after.safetensors";
+    LinearModel model(1, 4);
+    run(model);
+    EXPECT_NEAR(readFloats(run.folder / "after.safetensors", "w")[0],
+                excluded ? 1.17f : 1.07f, 1e-6);
+  }
+}
+
+TEST(Trainer, NonfiniteNamesStepAndCommand) {
+  TestRun run;
+  run.options.steps = 40;
+  run.options.learningRate = 1000;
+  LinearModel model(2, 2);
+  std::string error = run.error(model);
+  EXPECT_THAT(error, HasSubstr("loss inf"));
+  EXPECT_THAT(error, HasSubstr("infinity in 'loss', element 0 of [], made by LAUNCH "
+                               "'squares', microbatch 0"));
+}
+
+TEST(Trainer, NonfiniteStepMayBeSkipped) {
+  TestRun run;
+  run.options.onNonfinite = OnNonfinite::Skip;
+  writeFloats(run.folder / "labels.safetensors", "labels", {8, 1},
+              {2, 4, 6, 9, NAN, 4, 6, 9});
+  writeFloats(run.folder / "in.safetensors", "x", {8, 1}, {1, 2, 3, 4, 1, 2, 3, 4});
+  run.options.steps = 2;
+  run.options.saveWeights = run.folder / "after.safetensors";
+  LinearModel model(2, 2);
+  run(model);
+  EXPECT_FLOAT_EQ(readFloats(run.folder / "after.safetensors", "w")[0], 1.17f);
+}
+
+TEST(Trainer, StopRequestEndsAfterTheStep) {
+  TestRun run;
+  run.board.requests = AH_FLAG_STOP;
+  run.options.steps = 100;
+  run.options.saveLoss = run.folder / "loss.jsonl";
+  LinearModel model(1, 4);
+  run(model);
+  MappedFile lines(run.folder / "loss.jsonl");
+  EXPECT_EQ(std::count(lines.data(), lines.data() + lines.size(), '\n'), 1);
+}
+
+TEST(Trainer, InputsAreCheckedAgainstTheProgram) {
+  {
+    TestRun run;
+    writeFloats(run.folder / "in.safetensors", "x", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+    LinearModel model(2, 2);
+    EXPECT_THAT(run.error(model), HasSubstr("tensor 'x' has shape [4, 2], wanted [4, 1]"));
+  }
+  {
+    TestRun run;
+    writeFloats(run.folder / "in.safetensors", "x", {3, 1}, {1, 2, 3});
+    LinearModel model(2, 2);
+    EXPECT_THAT(run.error(model),
+                HasSubstr("has 3 samples, wanted a multiple of the global batch, 4"));
+  }
+  {
+    TestRun run;
+    run.options.inputs = "";
+    LinearModel model(2, 2);
+    EXPECT_THAT(run.error(model), HasSubstr("input 'x' has no values"));
+  }
+  {
+    TestRun run;
+    writeFloats(run.folder / "w.safetensors", "w", {2}, {1, 2});
+    LinearModel model(2, 2);
+    EXPECT_THAT(run.error(model), HasSubstr("parameter 'w' is float32 [2], wanted float32 "
+                                            "[1, 1]"));
+  }
+}
+
+TEST(Trainer, BlocksOfInputsTakeTurns) {
+  TestRun run;
+  writeFloats(run.folder / "in.safetensors", "x", {8, 1}, {1, 2, 3, 4, 0, 0, 0, 0});
+  run.options.steps = 4;
+  run.options.learningRate = 0;
+  writeFloats(run.folder / "labels.safetensors", "labels", {8, 1},
+              {2, 4, 6, 9, 2, 0, 0, 0});
+  run.options.saveLoss = run.folder / "loss.jsonl";
+  LinearModel model(2, 2);
+  run(model);
+  MappedFile lines(run.folder / "loss.jsonl");
+  std::string text(lines.data(), lines.size());
+  EXPECT_THAT(text, HasSubstr("{\"step\":2,\"loss\":9.75"));
+  EXPECT_THAT(text, HasSubstr("{\"step\":3,\"loss\":1,"));
+}
