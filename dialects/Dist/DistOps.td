@@ -49,6 +49,29 @@ def Dist_ProgramAttr : AttrDef<Dist_Dialect, "Program"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
+def Dist_StageAttr : AttrDef<Dist_Dialect, "Stage"> {
+  let mnemonic = "stage";
+  let summary = "Which part of which replica a function is";
+  let description = [{
+    On a function: it is stage `stage` of the `stages` of replica `replica`, on
+    whole tensors. `ranks` of the job's `world` share it in proportion to
+    `weights`; `devices` are their names. In such a function the peer of a
+    transfer is a stage of the same replica.
+
+    Example:
+    ```mlir
+    #dist.stage<replica = 0, stage = 1, stages = 2, world = 3, ranks = [1, 2], weights = [2, 1],
+                devices = ["n0/1", "n1/0"], microbatches = 4, microbatch_size = 2, first_sample = 0,
+                global_batch = 8>
+    ```
+  }];
+  let parameters = (ins "int64_t":$replica, "int64_t":$stage, "int64_t":$stages, "int64_t":$world,
+    "::mlir::DenseI64ArrayAttr":$ranks, "::mlir::DenseI64ArrayAttr":$weights,
+    "::mlir::ArrayAttr":$devices, "int64_t":$microbatches, "int64_t":$microbatch_size,
+    "int64_t":$first_sample, "int64_t":$global_batch);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 //===----------------------------------------------------------------------===//
 // Between devices
 //===----------------------------------------------------------------------===//
