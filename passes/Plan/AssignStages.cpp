@@ -14,6 +14,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace autohet {
 #define GEN_PASS_DEF_ASSIGNSTAGES
@@ -30,7 +32,7 @@ constexpr StringLiteral kInputsUnit = "inputs";
 
 StringRef unitOf(Operation *op) {
   auto unit = op->getAttrOfType<StringAttr>(het::kUnitAttr);
-  return unit ? unit.getValue() : kInputsUnit;
+  return unit ? unit.getValue() : StringRef(kInputsUnit);
 }
 
 /// Parameters are held wherever they are used.

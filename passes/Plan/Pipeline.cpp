@@ -4,6 +4,27 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "autohet/Passes/Plan/Pipeline.h"
 #include "autohet/Passes/Plan/Passes.h"
 
-void autohet::registerPlanPipelines() {}
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+
+void autohet::buildPlanPipeline(OpPassManager &pm, const PlanPipelineOptions &options) {
+  // Stages first: what is divided among a stage's devices depends on the stage.
+  AssignStagesOptions assign;
+  assign.stages = options.stages;
+  assign.globalBatch = options.globalBatch;
+  pm.addPass(createAssignStages(assign));
+  pm.addPass(createShardStages());
+  // Last: who holds which box of a parameter is known only now.
+  SynchronizeGradientsOptions synchronize;
+  synchronize.stateOwner = options.stateOwner;
+  pm.addPass(createSynchronizeGradients(synchronize));
+}
+
+void autohet::registerPlanPipelines() {
+  PassPipelineRegistration<PlanPipelineOptions>(
+      "autohet-plan", "From the model to each device's function", buildPlanPipeline);
+}

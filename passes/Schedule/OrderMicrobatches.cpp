@@ -61,7 +61,9 @@ struct HeldBox {
   StringAttr name;
   SmallVector<int64_t> offsets, globalShape;
   bool owned = false;
-  Value value, gradient;
+  Value value;
+  Value localSum; ///< of this device's microbatches
+  Value gradient; ///< of an owned box: summed over all devices
   SmallVector<Value> states;
 };
 
@@ -219,7 +221,8 @@ HeldBox &ProgramEmitter::held(Location loc, StringAttr name, ArrayRef<int64_t> o
   auto it = boxes.find(key);
   if (it != boxes.end())
     return it->second;
-  HeldBox box{loc, name, SmallVector<int64_t>(offsets), SmallVector<int64_t>(globalShape)};
+  HeldBox box{loc, name, SmallVector<int64_t>(offsets), SmallVector<int64_t>(globalShape),
+              false, nullptr, nullptr, nullptr, {}};
   box.value = declareBuffer(loc, name, trained ? exec::Space::parameter : exec::Space::constant, type);
   return boxes.insert({key, std::move(box)}).first->second;
 }
@@ -258,8 +261,8 @@ void ProgramEmitter::declarePorts() {
     if (!name || name.getValue() == "loss")
       continue;
     auto type = tensorOf(value);
-    auto list = [&](StringRef attribute, SmallVector<int64_t> otherwise) {
-      auto array = func.getResultAttrOfType<DenseI64ArrayAttr>(i, attribute);
+    auto list = [&, result = i](StringRef attribute, SmallVector<int64_t> otherwise) {
+      auto array = func.getResultAttrOfType<DenseI64ArrayAttr>(result, attribute);
       return array ? SmallVector<int64_t>(array.asArrayRef()) : otherwise;
     };
     exec::OutputOp::create(declare, value.getLoc(), name,
@@ -272,7 +275,8 @@ void ProgramEmitter::declarePorts() {
 void ProgramEmitter::declareParameters() {
   for (auto &[key, box] : boxes)
     exec::ParameterOp::create(declare, box.loc, box.name, box.globalShape, box.offsets,
-                              box.owned, box.value, box.gradient, box.states);
+                              box.owned, box.value, box.owned ? box.gradient : box.localSum,
+                              box.states);
 }
 
 //===----------------------------------------------------------------------===//
@@ -318,10 +322,10 @@ Value ProgramEmitter::gradientBuffer(het::GradientOp op) {
   HeldBox &box = held(op.getLoc(), op.getNameAttr(),
                       op.getOffsets() ? *op.getOffsets() : ArrayRef<int64_t>(zeros),
                       op.getWholeShape(), type, /*trained=*/true);
-  if (!box.gradient)
-    box.gradient = declareBuffer(op.getLoc(), (op.getName() + ".gradient").str(),
+  if (!box.localSum)
+    box.localSum = declareBuffer(op.getLoc(), (op.getName() + ".gradient").str(),
                                  exec::Space::gradient, type);
-  return box.gradient;
+  return box.localSum;
 }
 
 void ProgramEmitter::emitGradient(het::GradientOp op, int64_t microbatch) {
@@ -441,10 +445,10 @@ LogicalResult ProgramEmitter::emitOp(Operation *op, int64_t microbatch) {
     auto type = tensorOf(local.getResult());
     HeldBox &box = held(op->getLoc(), local.getNameAttr(), local.getOffsets(),
                         local.getGlobalShape(), type, true);
-    if (!box.gradient)
+    if (!box.localSum)
       return op->emitOpError("reads the gradient of \"")
              << local.getName() << "\", which nothing on this device adds to";
-    buffers[local.getResult()] = box.gradient;
+    buffers[local.getResult()] = box.localSum;
     return success();
   }
   if (auto norm = dyn_cast<dist::NormOp>(op)) {
@@ -612,9 +616,8 @@ LogicalResult ProgramEmitter::emit() {
   // Gradients are sums: they start at zero.
   compute->builder.setInsertionPointAfter(begin);
   for (auto &[key, box] : boxes)
-    if (box.gradient &&
-        box.gradient.getDefiningOp<exec::BufferOp>().getSpace() == exec::Space::gradient)
-      exec::ZeroOp::create(compute->builder, box.loc, box.gradient, 0);
+    if (box.localSum)
+      exec::ZeroOp::create(compute->builder, box.loc, box.localSum, 0);
   declareParameters();
   func.erase();
   return success();

@@ -149,8 +149,14 @@ struct PlanMemory : autohet::impl::PlanMemoryBase<PlanMemory> {
   int64_t placeArena(exec::ProgramOp program, ArrayRef<exec::BufferOp> buffers) {
     Liveness lives(program);
     auto sizeOf = [](exec::BufferOp b) { return b.getSlotStride() * int64_t(b.getSlots()); };
-    SmallVector<exec::BufferOp> order(buffers);
-    llvm::stable_sort(order, [&](exec::BufferOp a, exec::BufferOp b) { return sizeOf(a) > sizeOf(b); });
+    // Equal sizes in the order of declaration: the plan is a function of the program.
+    SmallVector<std::pair<int64_t, exec::BufferOp>> bySize;
+    for (auto [i, buffer] : llvm::enumerate(buffers))
+      bySize.push_back({i, buffer});
+    llvm::sort(bySize, [&](auto &a, auto &b) {
+      int64_t sizeA = sizeOf(a.second), sizeB = sizeOf(b.second);
+      return sizeA != sizeB ? sizeA > sizeB : a.first < b.first;
+    });
 
     struct Placed {
       int64_t begin, end;
@@ -158,7 +164,7 @@ struct PlanMemory : autohet::impl::PlanMemoryBase<PlanMemory> {
     };
     std::vector<Placed> placed; // by begin
     int64_t total = 0;
-    for (exec::BufferOp buffer : order) {
+    for (auto [number, buffer] : bySize) {
       Life &life = lives[buffer];
       int64_t size = sizeOf(buffer), at = 0;
       // Placed buffers come in rising order: the first gap that is wide enough.
