@@ -1,0 +1,105 @@
+//===- CostModel.h - seconds and bytes of units on devices ------*- C++ -*-===//
+//
+// The one place that turns facts of the model (UnitTable) and of the machines
+// (Cluster) into time and memory. Solvers, evaluator and verifier all ask it,
+// so they cannot disagree about what a stage costs.
+//
+// A unit's time on a device is overhead + arithmetic / rate + traffic /
+// bandwidth; its traffic includes its weights, once a microbatch, which is what
+// makes very small microbatches dear. The terms are added: on a host nothing
+// hides one behind the other.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_PLANNER_COSTMODEL_H
+#define AUTOHET_PLANNER_COSTMODEL_H
+
+#include "autohet/Plan/Plan.h"
+
+namespace autohet {
+
+struct PassSeconds {
+  double forward_s = 0;
+  double backward_s = 0;
+
+  double total() const { return forward_s + backward_s; }
+  PassSeconds &operator+=(const PassSeconds &other) {
+    forward_s += other.forward_s;
+    backward_s += other.backward_s;
+    return *this;
+  }
+};
+
+/// What one device needs for its part of a stage.
+struct MemoryNeed {
+  double parameter_bytes = 0;
+  double gradient_bytes = 0;
+  double state_bytes = 0;
+  double activation_bytes = 0; ///< of all microbatches in flight
+  double transfer_bytes = 0;   ///< values received, while in flight
+  double workspace_bytes = 0;
+
+  double total() const {
+    return parameter_bytes + gradient_bytes + state_bytes + activation_bytes +
+           transfer_bytes + workspace_bytes;
+  }
+};
+
+class CostModel {
+public:
+  CostModel(const UnitTable &table, const Cluster &cluster,
+            OptimizerKind optimizer);
+
+  /// One unit for one microbatch, on `devices` together.
+  PassSeconds unitSeconds(unsigned unit, llvm::ArrayRef<unsigned> devices,
+                          llvm::ArrayRef<int64_t> weights,
+                          int64_t microbatchSize) const;
+  PassSeconds stageSeconds(const ResolvedStage &stage,
+                           int64_t microbatchSize) const;
+
+  /// From one device group to another: every receiver gets the value whole,
+  /// from the sender of its own position (modulo their number).
+  Link groupLink(llvm::ArrayRef<unsigned> from,
+                 llvm::ArrayRef<unsigned> to) const;
+
+  /// `owned` is the part of the stage's optimizer state that lies here and
+  /// `received_bytes` what one sample brings into the stage.
+  MemoryNeed memory(llvm::ArrayRef<unsigned> units, double share,
+                    int64_t microbatchSize, int64_t inFlight, double owned,
+                    double received_bytes) const;
+
+  /// Applying the optimizer to `bytes` of parameters.
+  double updateSeconds(unsigned device, double bytes) const;
+
+  /// Bytes of a sample that flow from units of one set into units of another.
+  double bytesBetween(llvm::ArrayRef<unsigned> from,
+                      llvm::ArrayRef<unsigned> to) const;
+
+  const Link &link(unsigned from, unsigned to) const {
+    return links[from * deviceCount + to];
+  }
+  const UnitTable &units() const { return table; }
+  const Cluster &machines() const { return cluster; }
+  OptimizerKind optimizerKind() const { return optimizer; }
+
+  /// Arithmetic of one sample, forward and backward.
+  double flopsPerSample() const;
+
+private:
+  const UnitTable &table;
+  const Cluster &cluster;
+  OptimizerKind optimizer;
+  unsigned deviceCount;
+  std::vector<Link> links; ///< of every ordered pair: patterns are slow
+};
+
+/// The part of a unit's divisible work that each rank has.
+std::vector<double> sharesOf(llvm::ArrayRef<int64_t> weights);
+
+/// Microbatches whose activations a stage holds at once.
+int64_t microbatchesInFlight(Schedule schedule, unsigned stage,
+                             unsigned stageCount, int64_t microbatches);
+
+} // namespace autohet
+
+#endif

@@ -1,0 +1,59 @@
+//===- Evaluation.h - what a plan costs -------------------------*- C++ -*-===//
+//
+// Step time and memory of a whole plan, and where they come from.
+//
+//   step = the pipelines, the gradients' way to their owners (under the last
+//          backward as far as it goes), one agreement, the update, and what of
+//          the new parameters' way back the next forward cannot hide.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_PLANNER_EVALUATION_H
+#define AUTOHET_PLANNER_EVALUATION_H
+
+#include "autohet/Planner/CostModel.h"
+#include "autohet/Planner/PipelineTime.h"
+
+namespace autohet {
+
+struct DeviceEvaluation {
+  unsigned device = 0; ///< into the cluster
+  unsigned replica = 0, stage = 0, position = 0;
+  MemoryNeed memory;
+  double busy_s = 0; ///< computing, of a step
+  double sync_s = 0; ///< sending or receiving gradients
+};
+
+struct PlanEvaluation {
+  double step_s = 0;
+  double pipeline_s = 0; ///< of the slowest replica
+  double exposed_sync_s = 0;
+  double agreement_s = 0;
+  double update_s = 0;
+  double exposed_parameters_s = 0;
+  /// Idle part of the used devices' time while pipelines run, weighted by
+  /// their rates.
+  double bubble = 0;
+  std::vector<DeviceEvaluation> devices;   ///< used ones, in rank order
+  std::vector<PipelineTimeline> timelines; ///< of each replica
+
+  /// The device that lacks most, and how much; none if all fit.
+  std::optional<std::pair<unsigned, double>>
+  worstShortage(const Cluster &cluster) const;
+};
+
+PlanEvaluation evaluatePlan(const ResolvedPlan &plan, Schedule schedule,
+                            llvm::StringRef stateOwner, const CostModel &costs);
+
+/// The pipeline of one replica.
+Pipeline buildPipeline(const ResolvedReplica &replica, Schedule schedule,
+                       const CostModel &costs);
+
+/// For verifyPlan(): the planner's estimate of one device's memory.
+double estimateMemory(const ResolvedPlan &plan, unsigned replica,
+                      unsigned stage, unsigned position, Schedule schedule,
+                      llvm::StringRef stateOwner, const CostModel &costs);
+
+} // namespace autohet
+
+#endif

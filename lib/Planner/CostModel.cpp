@@ -1,0 +1,171 @@
+//===- CostModel.cpp - seconds and bytes of units on devices --------------===//
+
+#include "autohet/Planner/CostModel.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+#include <numeric>
+
+namespace autohet {
+
+// What a scalar optimizer update moves and computes for one fp32 element: it
+// reads parameter, gradient and state and writes parameter and state.
+static constexpr double updateFlopsPerElement = 12;
+static constexpr double bytesPerElement = 4;
+
+CostModel::CostModel(const UnitTable &table, const Cluster &cluster,
+                     OptimizerKind optimizer)
+    : table(table), cluster(cluster), optimizer(optimizer),
+      deviceCount(cluster.devices().size()) {
+  for (unsigned from = 0; from < deviceCount; ++from)
+    for (unsigned to = 0; to < deviceCount; ++to)
+      links.push_back(cluster.link(from, to));
+}
+
+std::vector<double> sharesOf(llvm::ArrayRef<int64_t> weights) {
+  double total = std::accumulate(weights.begin(), weights.end(), int64_t(0));
+  std::vector<double> shares;
+  for (int64_t weight : weights)
+    shares.push_back(static_cast<double>(weight) / total);
+  return shares;
+}
+
+int64_t microbatchesInFlight(Schedule schedule, unsigned stage,
+                             unsigned stageCount, int64_t microbatches) {
+  if (schedule == Schedule::GPipe)
+    return microbatches;
+  return std::min<int64_t>(stageCount - stage, microbatches);
+}
+
+//===-- Time
+//---------------------------------------------------------------===//
+
+PassSeconds CostModel::unitSeconds(unsigned unit,
+                                   llvm::ArrayRef<unsigned> devices,
+                                   llvm::ArrayRef<int64_t> weights,
+                                   int64_t microbatchSize) const {
+  const Unit &data = table.units[unit];
+  double samples = static_cast<double>(microbatchSize);
+  double weightBytes = table.parameterBytes(unit);
+
+  // The slowest rank decides; then all meet.
+  PassSeconds slowest;
+  std::vector<double> shares = sharesOf(weights);
+  for (auto [device, share] : llvm::zip_equal(devices, shares)) {
+    const DeviceKind &kind = cluster.kindOf(device);
+    double part = 1 - data.divisible + data.divisible * share;
+    auto seconds = [&](double flops, double traffic) {
+      double time = kind.overhead_s + samples * flops * part / kind.flops_per_s;
+      if (kind.memory_bandwidth_bytes_per_s > 0)
+        time += (samples * traffic + weightBytes) * part /
+                kind.memory_bandwidth_bytes_per_s;
+      return time;
+    };
+    slowest.forward_s =
+        std::max(slowest.forward_s,
+                 seconds(data.forward_flops, data.forward_traffic_bytes));
+    slowest.backward_s =
+        std::max(slowest.backward_s,
+                 seconds(data.backward_flops, data.backward_traffic_bytes));
+  }
+  if (devices.size() == 1 || data.all_reduce_bytes == 0)
+    return slowest;
+
+  // A ring: every hop carries 2 (n - 1) / n of the bytes, in 2 (n - 1) steps.
+  double ranks = static_cast<double>(devices.size());
+  double bandwidth = std::numeric_limits<double>::infinity(), latency = 0;
+  for (size_t rank = 0; rank < devices.size(); ++rank) {
+    const Link &hop = link(devices[rank], devices[(rank + 1) % devices.size()]);
+    bandwidth = std::min(bandwidth, hop.bandwidth_bytes_per_s);
+    latency = std::max(latency, hop.latency_s);
+  }
+  double ring = 2 * (ranks - 1) *
+                (data.all_reduce_bytes * samples / ranks / bandwidth + latency);
+  slowest.forward_s += ring;
+  slowest.backward_s += ring;
+  return slowest;
+}
+
+PassSeconds CostModel::stageSeconds(const ResolvedStage &stage,
+                                    int64_t microbatchSize) const {
+  PassSeconds sum;
+  for (unsigned unit : stage.units)
+    sum += unitSeconds(unit, stage.devices, stage.weights, microbatchSize);
+  return sum;
+}
+
+Link CostModel::groupLink(llvm::ArrayRef<unsigned> from,
+                          llvm::ArrayRef<unsigned> to) const {
+  Link slowest = {std::numeric_limits<double>::infinity(), 0};
+  for (size_t position = 0; position < to.size(); ++position) {
+    const Link &hop = link(from[position % from.size()], to[position]);
+    slowest.bandwidth_bytes_per_s =
+        std::min(slowest.bandwidth_bytes_per_s, hop.bandwidth_bytes_per_s);
+    slowest.latency_s = std::max(slowest.latency_s, hop.latency_s);
+  }
+  return slowest;
+}
+
+double CostModel::updateSeconds(unsigned device, double bytes) const {
+  if (optimizer == OptimizerKind::None)
+    return 0;
+  const DeviceKind &kind = cluster.kindOf(device);
+  double seconds =
+      bytes / bytesPerElement * updateFlopsPerElement / kind.flops_per_s;
+  if (kind.memory_bandwidth_bytes_per_s > 0)
+    seconds += bytes * (3 + 2 * stateBytesPerByte(optimizer)) /
+               kind.memory_bandwidth_bytes_per_s;
+  return seconds;
+}
+
+double CostModel::flopsPerSample() const {
+  double flops = 0;
+  for (const Unit &unit : table.units)
+    flops += unit.forward_flops + unit.backward_flops;
+  return flops;
+}
+
+//===-- Bytes
+//--------------------------------------------------------------===//
+
+double CostModel::bytesBetween(llvm::ArrayRef<unsigned> from,
+                               llvm::ArrayRef<unsigned> to) const {
+  double bytes = 0;
+  for (unsigned unit : from)
+    for (const UnitEdge &edge : table.units[unit].successors)
+      if (llvm::is_contained(to, edge.to))
+        bytes += edge.bytes_per_sample;
+  return bytes;
+}
+
+MemoryNeed CostModel::memory(llvm::ArrayRef<unsigned> units, double share,
+                             int64_t microbatchSize, int64_t inFlight,
+                             double owned, double received_bytes) const {
+  MemoryNeed need;
+  double samples = static_cast<double>(microbatchSize);
+  double held = samples * static_cast<double>(inFlight);
+  std::vector<unsigned> seen;
+  for (unsigned index : units) {
+    const Unit &unit = table.units[index];
+    double part = 1 - unit.divisible + unit.divisible * share;
+    // A tied parameter lies here once, however many units use it.
+    for (unsigned parameter : unit.parameters) {
+      if (llvm::is_contained(seen, parameter))
+        continue;
+      seen.push_back(parameter);
+      double bytes = table.parameters[parameter].bytes * part;
+      need.parameter_bytes += bytes;
+      if (table.parameters[parameter].trained &&
+          optimizer != OptimizerKind::None)
+        need.gradient_bytes += bytes;
+    }
+    need.activation_bytes += unit.activation_bytes * part * held;
+    need.workspace_bytes =
+        std::max(need.workspace_bytes, unit.workspace_bytes * part * samples);
+  }
+  need.state_bytes = need.gradient_bytes * stateBytesPerByte(optimizer) * owned;
+  need.transfer_bytes = received_bytes * held;
+  return need;
+}
+
+} // namespace autohet

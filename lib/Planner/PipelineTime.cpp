@@ -1,0 +1,132 @@
+//===- PipelineTime.cpp - when one replica is done ------------------------===//
+
+#include "autohet/Planner/PipelineTime.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+namespace autohet {
+
+std::vector<PipelineCommand> scheduleCommands(Schedule schedule, unsigned stage,
+                                              unsigned stageCount,
+                                              int64_t microbatches) {
+  std::vector<PipelineCommand> commands;
+  int64_t ahead = schedule == Schedule::GPipe
+                      ? microbatches
+                      : std::min<int64_t>(stageCount - stage - 1, microbatches);
+  for (int64_t microbatch = 0; microbatch < ahead; ++microbatch)
+    commands.push_back({false, microbatch});
+  for (int64_t microbatch = 0; microbatch < microbatches; ++microbatch) {
+    if (microbatch + ahead < microbatches)
+      commands.push_back({false, microbatch + ahead});
+    commands.push_back({true, microbatch});
+  }
+  return commands;
+}
+
+double PipelineTimeline::busySeconds(unsigned stage) const {
+  double busy = 0;
+  for (const PipelineCommand &command : stages[stage])
+    busy += command.end_s - command.start_s;
+  return busy;
+}
+
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+/// One direction of an edge: a queue of messages, one a microbatch.
+struct Channel {
+  Link link;
+  double bytes;
+  double free_s = 0;
+  std::vector<double> arrival_s; ///< of each microbatch, or never
+
+  void send(int64_t microbatch, double ready_s) {
+    double start = std::max(ready_s, free_s);
+    free_s = start + bytes / link.bandwidth_bytes_per_s;
+    arrival_s[microbatch] = free_s + link.latency_s;
+  }
+};
+
+class PipelineRun {
+public:
+  explicit PipelineRun(const Pipeline &pipeline)
+      : pipeline(pipeline), stageCount(pipeline.stages.size()),
+        next(stageCount), free_s(stageCount) {
+    timeline.stages.resize(stageCount);
+    for (unsigned stage = 0; stage < stageCount; ++stage)
+      timeline.stages[stage] = scheduleCommands(
+          pipeline.schedule, stage, stageCount, pipeline.microbatches);
+    std::vector<double> none(pipeline.microbatches, never);
+    for (const PipelineEdge &edge : pipeline.edges) {
+      forward.push_back({edge.forward, edge.bytes, 0, none});
+      backward.push_back({edge.backward, edge.bytes, 0, none});
+    }
+  }
+
+  PipelineTimeline run() {
+    // Each sweep takes every stage as far as it can go. Forward work moves up
+    // the stages and backward work down them, so sweeps alternate.
+    for (bool isUp = true, moved = true; moved; isUp = !isUp) {
+      moved = false;
+      for (unsigned i = 0; i < stageCount; ++i) {
+        unsigned stage = isUp ? i : stageCount - 1 - i;
+        while (step(stage))
+          moved = true;
+      }
+    }
+    for (unsigned stage = 0; stage < stageCount; ++stage) {
+      assert(next[stage] == timeline.stages[stage].size() &&
+             "a schedule of a chain cannot deadlock");
+      timeline.end_s = std::max(timeline.end_s, free_s[stage]);
+    }
+    return std::move(timeline);
+  }
+
+private:
+  bool step(unsigned stage) {
+    std::vector<PipelineCommand> &commands = timeline.stages[stage];
+    if (next[stage] == commands.size())
+      return false;
+    PipelineCommand &command = commands[next[stage]];
+    double ready = free_s[stage];
+    for (auto [index, edge] : llvm::enumerate(pipeline.edges)) {
+      if (!command.is_backward && edge.to == stage)
+        ready = std::max(ready, forward[index].arrival_s[command.microbatch]);
+      if (command.is_backward && edge.from == stage)
+        ready = std::max(ready, backward[index].arrival_s[command.microbatch]);
+    }
+    if (ready == never)
+      return false;
+    const PassSeconds &seconds = pipeline.stages[stage];
+    command.start_s = ready;
+    command.end_s = free_s[stage] =
+        ready + (command.is_backward ? seconds.backward_s : seconds.forward_s);
+    for (auto [index, edge] : llvm::enumerate(pipeline.edges)) {
+      if (!command.is_backward && edge.from == stage)
+        forward[index].send(command.microbatch, command.end_s);
+      if (command.is_backward && edge.to == stage)
+        backward[index].send(command.microbatch, command.end_s);
+    }
+    ++next[stage];
+    return true;
+  }
+
+  const Pipeline &pipeline;
+  unsigned stageCount;
+  std::vector<size_t> next;
+  std::vector<double> free_s;
+  std::vector<Channel> forward, backward; ///< of each edge
+  PipelineTimeline timeline;
+};
+
+} // namespace
+
+PipelineTimeline runPipeline(const Pipeline &pipeline) {
+  return PipelineRun(pipeline).run();
+}
+
+} // namespace autohet

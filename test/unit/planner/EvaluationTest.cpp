@@ -1,0 +1,133 @@
+//===- EvaluationTest.cpp - time and memory of whole plans ----------------===//
+
+#include "autohet/Planner/Evaluation.h"
+#include "plan/Models.h"
+
+#include "gmock/gmock.h"
+
+using namespace autohet;
+
+namespace {
+
+class Evaluation : public testing::Test {
+protected:
+  ResolvedPlan resolve(llvm::StringRef text) {
+    Plan plan;
+    plan.replicas = *parseStageAssignment(text);
+    plan.global_batch = 0;
+    for (const Replica &replica : plan.replicas)
+      plan.global_batch += replica.microbatches * replica.microbatch_size;
+    return resolvePlan(plan, table, cluster);
+  }
+
+  PlanEvaluation evaluate(llvm::StringRef text,
+                          llvm::StringRef owner = "spread") {
+    CostModel costs(table, cluster, optimizer);
+    return evaluatePlan(resolve(text), Schedule::OneForwardOneBackward, owner,
+                        costs);
+  }
+
+  UnitTable table = test::makeChain(8);
+  Cluster cluster = test::makeCluster({4, 2, 1, 1});
+  OptimizerKind optimizer = OptimizerKind::SGD;
+};
+
+} // namespace
+
+TEST_F(Evaluation, OneDeviceIsArithmetic) {
+  PlanEvaluation result = evaluate("6x2: embed-head@n0/0");
+  // 8 · 30 + 10 MFLOP forward, twice that backward, at 40 GFLOP/s.
+  EXPECT_NEAR(result.pipeline_s, 12 * 3 * 250e6 / 40e9, 1e-9);
+  EXPECT_EQ(result.exposed_sync_s, 0);
+  EXPECT_EQ(result.agreement_s, 0);
+  EXPECT_NEAR(result.bubble, 0, 1e-9);
+}
+
+TEST_F(Evaluation, FasterLinksOrDevicesNeverHurt) {
+  const char *plan = "5x2: embed-head@n0/0; 3x2: embed-block4@n1/0, "
+                     "block5-block6@n2/0, block7-head@n3/0";
+  double before = evaluate(plan).step_s;
+  cluster.inter_node.bandwidth_bytes_per_s /= 100;
+  double slower = evaluate(plan).step_s;
+  EXPECT_GT(slower, before);
+  cluster.inter_node.bandwidth_bytes_per_s *= 100;
+  cluster.kinds[0].flops_per_s *= 2;
+  EXPECT_LE(evaluate(plan).step_s, before);
+}
+
+// Report P5: bytes of each stage, counted by hand.
+TEST_F(Evaluation, MemoryOfEachStage) {
+  optimizer = OptimizerKind::AdamW;
+  PlanEvaluation result =
+      evaluate("4x2: embed-block0@n0/0, block1-block2@n1/0, "
+               "block3-block4@n2/0, block5-head@n3/0");
+  std::vector<double> parameters = {7e6, 6e6, 6e6, 13e6};
+  std::vector<double> units = {3, 4, 4, 7}, inFlight = {4, 3, 2, 1};
+  ASSERT_EQ(result.devices.size(), 4u);
+  for (unsigned stage = 0; stage < 4; ++stage) {
+    const MemoryNeed &memory = result.devices[stage].memory;
+    EXPECT_EQ(memory.parameter_bytes, parameters[stage]);
+    EXPECT_EQ(memory.gradient_bytes, parameters[stage]);
+    EXPECT_EQ(memory.state_bytes, 2 * parameters[stage]);
+    EXPECT_EQ(memory.activation_bytes,
+              units[stage] * 1e5 * 2 * inFlight[stage]);
+    EXPECT_EQ(memory.transfer_bytes, stage ? 1e4 * 2 * inFlight[stage] : 0);
+    EXPECT_EQ(memory.workspace_bytes, 2e4);
+  }
+}
+
+TEST_F(Evaluation, StateIsSpreadOverReplicas) {
+  optimizer = OptimizerKind::Adam;
+  const char *plan = "1x1: embed-head@n0/0; 1x1: embed-head@n1/0";
+  EXPECT_EQ(evaluate(plan).devices[0].memory.state_bytes, 32e6);
+  EXPECT_EQ(evaluate(plan, "first").devices[0].memory.state_bytes, 64e6);
+  EXPECT_EQ(evaluate(plan, "first").devices[1].memory.state_bytes, 0);
+  EXPECT_EQ(evaluate(plan, "n1/0").devices[1].memory.state_bytes, 64e6);
+}
+
+TEST_F(Evaluation, TiedWeightsLieOnceInAStage) {
+  table = test::makeChain(8, /*isTied=*/true);
+  EXPECT_EQ(evaluate("1x1: embed-head@n0/0").devices[0].memory.parameter_bytes,
+            28e6);
+  PlanEvaluation cut = evaluate("1x1: embed-block3@n0/0, block4-head@n1/0");
+  EXPECT_EQ(cut.devices[0].memory.parameter_bytes, 16e6);
+  EXPECT_EQ(cut.devices[1].memory.parameter_bytes, 16e6);
+  // The two copies are synchronised.
+  EXPECT_GT(cut.devices[0].sync_s, 0);
+}
+
+TEST_F(Evaluation, TensorParallelSharesDivide) {
+  PlanEvaluation result = evaluate("1x1: embed-head@n0/0+n1/0(2:1)");
+  ASSERT_EQ(result.devices.size(), 2u);
+  EXPECT_NEAR(result.devices[0].memory.parameter_bytes, 32e6 * 2 / 3, 1);
+  EXPECT_NEAR(result.devices[1].memory.parameter_bytes, 32e6 / 3, 1);
+  // Shares in proportion to speed: both are done at the same time.
+  cluster.inter_node = {1e15, 0};
+  EXPECT_NEAR(evaluate("1x1: embed-head@n0/0+n1/0(2:1)").pipeline_s,
+              3 * 250e6 / 60e9, 1e-9);
+}
+
+TEST_F(Evaluation, EstimateIsTheEvaluationsMemory) {
+  optimizer = OptimizerKind::AdamW;
+  CostModel costs(table, cluster, optimizer);
+  ResolvedPlan plan = resolve("5x2: embed-head@n0/0; 3x2: embed-block4@n1/0, "
+                              "block5-head@n2/0+n3/0");
+  Schedule schedule = Schedule::OneForwardOneBackward;
+  for (const DeviceEvaluation &entry :
+       evaluatePlan(plan, schedule, "spread", costs).devices)
+    EXPECT_EQ(entry.memory.total(),
+              estimateMemory(plan, entry.replica, entry.stage, entry.position,
+                             schedule, "spread", costs));
+}
+
+TEST_F(Evaluation, NamesTheWorstShortage) {
+  cluster = test::makeCluster({1, 1}, 15e6);
+  CostModel costs(table, cluster, OptimizerKind::None);
+  PlanEvaluation result =
+      evaluatePlan(resolve("1x1: embed-block0@n0/0, block1-head@n1/0"),
+                   Schedule::OneForwardOneBackward, "spread", costs);
+  auto shortage = result.worstShortage(cluster);
+  ASSERT_TRUE(shortage);
+  EXPECT_EQ(shortage->first, 1u);
+  EXPECT_NEAR(shortage->second, 25e6 + 15 * 1e5 + 1e4 + 1e4 - 15e6, 1);
+}
