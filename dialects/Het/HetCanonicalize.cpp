@@ -1,4 +1,5 @@
-//===- HetCanonicalize.cpp - one way to write what means the same -----------===//
+//===- HetCanonicalize.cpp - one way to write what means the same
+//-----------===//
 //
 // Rewrites that need new ops; what can be done without is a fold. Exporters
 // write broadcasts, neutral operands and nested slices that say nothing; the
@@ -100,8 +101,7 @@ DenseElementsAttr withoutRepetitions(DenseElementsAttr dense) {
   if (type.getNumElements() <= 1)
     return {};
   if (dense.isSplat())
-    return dense.resizeSplat(
-        RankedTensorType::get({}, type.getElementType()));
+    return dense.resizeSplat(RankedTensorType::get({}, type.getElementType()));
   // Bits, for attributes are slow to compare one by one.
   std::vector<uint64_t> bits;
   bits.reserve(type.getNumElements());

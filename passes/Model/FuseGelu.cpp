@@ -1,4 +1,5 @@
-//===- FuseGelu.cpp - recognise gelu and silu -------------------------------===//
+//===- FuseGelu.cpp - recognise gelu and silu
+//-------------------------------===//
 //
 // The formulas are products whose factors come in every order and grouping, so
 // they are compared as products: coefficient and factors, not trees.
@@ -22,7 +23,7 @@ using namespace autohet;
 
 namespace {
 
-constexpr double kSqrtHalf = 0.70710678118654752; // 1 / sqrt(2)
+constexpr double kSqrtHalf = 0.70710678118654752;    // 1 / sqrt(2)
 constexpr double kSqrt2OverPi = 0.79788456080286536; // sqrt(2 / pi)
 constexpr double kCubicTerm = 0.044715;
 

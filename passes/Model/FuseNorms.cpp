@@ -1,4 +1,5 @@
-//===- FuseNorms.cpp - recognise layer_norm and rms_norm --------------------===//
+//===- FuseNorms.cpp - recognise layer_norm and rms_norm
+//--------------------===//
 //
 // Up to opset 16 LayerNorm is nine nodes, up to 22 RMSNorm is six. The
 // normalisation itself is recognised first, with a scale of ones and a bias of

@@ -1,4 +1,5 @@
-//===- Match.cpp - seeing through how exporters write a formula -------------===//
+//===- Match.cpp - seeing through how exporters write a formula
+//-------------===//
 
 #include "Match.h"
 

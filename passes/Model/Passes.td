@@ -6,6 +6,82 @@
 include "mlir/Pass/PassBase.td"
 
 //===----------------------------------------------------------------------===//
+// Canonical form: one shape for what exporters write in many
+//===----------------------------------------------------------------------===//
+
+def SimplifyGathers : Pass<"het-simplify-gathers", "::mlir::func::FuncOp"> {
+  let summary = "Turn lookups at constant, counting places into views";
+  let description = [{
+    *Requires*: static shapes; shape arithmetic folded.
+
+    *Does*: a `het.gather` or `het.gather_nd` whose indices are a constant that
+    counts (each index is affine in its position) becomes slice, reshape,
+    transpose and broadcast. A padding mask that is read at "row b, column t"
+    is thereby seen to keep its batch dim.
+
+    *Ensures*: a gather that is left depends on data, or on a constant that
+    permutes.
+
+    ```mlir
+    %m = het.gather_nd %pad, %tuples {batch_dims = 0 : i64}
+       : (tensor<2x12xi1>, tensor<2x1x1x12x2xi64>) -> tensor<2x1x1x12xi1>
+    // becomes
+    %m = het.reshape %pad to [2, 1, 1, 12] : (tensor<2x12xi1>) -> tensor<2x1x1x12xi1>
+    ```
+  }];
+  let dependentDialects = ["::autohet::het::HetDialect"];
+}
+
+def Unflatten : Pass<"het-unflatten", "::mlir::func::FuncOp"> {
+  let summary = "Keep the batch a dim of its own";
+  let description = [{
+    *Requires*: static shapes.
+
+    *Does*: a reshape that merges dim 0 with others moves down past elementwise
+    ops, norms, products, reductions, slices and transposes, until the reshape
+    that undoes it cancels it. Transposes of a matmul's operand become part of
+    the matmul.
+
+    *Ensures*: no op between two opposite reshapes sees a merged dim 0.
+
+    ```mlir
+    %f = het.reshape %x to [24, 32] : (tensor<2x12x32xf32>) -> tensor<24x32xf32>
+    %p = het.matmul %f, %w contract [1] [0] : ... -> tensor<24x96xf32>
+    %a = het.add %p, %bias : ... -> tensor<24x96xf32>
+    %y = het.reshape %a to [2, 12, 96] : ... -> tensor<2x12x96xf32>
+    // becomes
+    %p = het.matmul %x, %w contract [2] [0] : ... -> tensor<2x12x96xf32>
+    %y = het.add %p, %bias : ... -> tensor<2x12x96xf32>
+    ```
+  }];
+  let dependentDialects = ["::autohet::het::HetDialect"];
+}
+
+def SplitProjections : Pass<"het-split-projections", "::mlir::func::FuncOp"> {
+  let summary = "Split a fused projection into products with views of the weight";
+  let description = [{
+    *Requires*: `het-unflatten` has run.
+
+    *Does*: where the only uses of a product with a parameter (plus bias, under
+    any shape) are disjoint slices along one dim, the slices move up to the
+    parameters and become views of them.
+
+    *Ensures*: queries, keys and values of a fused weight are products of their
+    own; no slice of a parameter is left.
+
+    ```mlir
+    %w = het.parameter "qkv.weight" : tensor<96x32xf32>
+    %y = het.matmul %x, %w contract [2] [1] : ... -> tensor<2x12x96xf32>
+    %k = het.slice %y offsets [0, 0, 32] sizes [2, 12, 32] strides [1, 1, 1] : ...
+    // becomes
+    %w1 = het.parameter "qkv.weight" offsets [32, 0] of [96, 32] : tensor<32x32xf32>
+    %k = het.matmul %x, %w1 contract [2] [1] : ... -> tensor<2x12x32xf32>
+    ```
+  }];
+  let dependentDialects = ["::autohet::het::HetDialect"];
+}
+
+//===----------------------------------------------------------------------===//
 // Fuse: give decomposed formulas their meaning back
 //===----------------------------------------------------------------------===//
 

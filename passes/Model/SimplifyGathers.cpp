@@ -1,0 +1,217 @@
+//===- SimplifyGathers.cpp - lookups at constant places are views
+//-----------===//
+//
+// Masks are read from the padding mask by index: GatherND with the numbers of
+// the row and the column, or Gather from the flattened mask at row * length +
+// column. Once the dims are bound the indices are constants that only count, so
+// the lookup is a slice, a reshape or a broadcast, and the batch dim is seen to
+// stay one.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Match.h"
+#include "autohet/Passes/Model/Passes.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace autohet::het;
+
+namespace autohet {
+#define GEN_PASS_DEF_SIMPLIFYGATHERS
+#include "autohet/Passes/Model/Passes.h.inc"
+} // namespace autohet
+
+using namespace autohet;
+
+namespace {
+
+/// An index as a function of its position: `base + sum steps[d] * position[d]`.
+struct AffineIndex {
+  int64_t base;
+  SmallVector<int64_t> steps; // 0 also for dims of extent 1
+
+  /// Reads `values[first + i * stride]`, i the row-major position in `shape`.
+  static std::optional<AffineIndex> fit(ArrayRef<int64_t> values, int64_t first,
+                                        int64_t stride,
+                                        ArrayRef<int64_t> shape) {
+    AffineIndex index;
+    index.base = values[first];
+    index.steps.assign(shape.size(), 0);
+    int64_t inner = 1;
+    for (size_t d = shape.size(); d-- > 0; inner *= shape[d])
+      if (shape[d] > 1)
+        index.steps[d] = values[first + inner * stride] - index.base;
+    SmallVector<int64_t> position(shape.size(), 0);
+    for (int64_t i = 0; i < inner; ++i) {
+      int64_t expected = index.base;
+      for (size_t d = 0; d < shape.size(); ++d)
+        expected += index.steps[d] * position[d];
+      if (values[first + i * stride] != expected)
+        return std::nullopt;
+      for (size_t d = shape.size(); d-- > 0;) {
+        if (++position[d] < shape[d])
+          break;
+        position[d] = 0;
+      }
+    }
+    return index;
+  }
+};
+
+/// How the lookups along one dim of the operand are a slice of it, whose extent
+/// is that of `dims`, dims of the index tensor, major to minor.
+struct DimView {
+  int64_t offset = 0, size = 1, stride = 1;
+  SmallVector<int64_t> dims;
+
+  static std::optional<DimView> get(const AffineIndex &index,
+                                    ArrayRef<int64_t> shape, int64_t extent) {
+    DimView view;
+    view.offset = index.base;
+    for (auto [d, step] : llvm::enumerate(index.steps))
+      if (step != 0)
+        view.dims.push_back(d);
+    llvm::sort(view.dims, [&](int64_t a, int64_t b) {
+      return std::abs(index.steps[a]) > std::abs(index.steps[b]);
+    });
+    if (!view.dims.empty())
+      view.stride = index.steps[view.dims.back()];
+    for (int64_t d : llvm::reverse(view.dims)) {
+      if (index.steps[d] != view.stride * view.size)
+        return std::nullopt;
+      view.size *= shape[d];
+    }
+    int64_t last = view.offset + view.stride * (view.size - 1);
+    if (view.offset < 0 || last < 0 || view.offset >= extent || last >= extent)
+      return std::nullopt; // the run-time error names the index
+    return view;
+  }
+};
+
+/// The elements of a constant, row-major, or nothing.
+std::optional<SmallVector<int64_t>> constantIndices(Value value) {
+  DenseIntElementsAttr dense;
+  if (!matchPattern(value, m_Constant(&dense)) || dense.empty())
+    return std::nullopt;
+  return llvm::map_to_vector(dense.getValues<APInt>(),
+                             [](const APInt &i) { return i.getSExtValue(); });
+}
+
+/// The lookup as views of `operand`: dims [first, first + views.size()) of it
+/// are replaced by the dims of the index, which has `shape`.
+Value buildViews(OpBuilder &builder, Location loc, Value operand, int64_t first,
+                 ArrayRef<DimView> views, ArrayRef<int64_t> shape) {
+  auto type = typeOf(operand);
+  int64_t behind = first + views.size();
+
+  // Slice, then give each index dim that counts a dim of its own.
+  SmallVector<int64_t> offsets(type.getRank(), 0), strides(type.getRank(), 1);
+  SmallVector<int64_t> sizes(type.getShape());
+  SmallVector<int64_t> split(type.getShape().take_front(first)), order;
+  for (auto [i, view] : llvm::enumerate(views)) {
+    offsets[first + i] = view.offset;
+    sizes[first + i] = view.size;
+    strides[first + i] = view.stride;
+    for (int64_t d : view.dims) {
+      split.push_back(shape[d]);
+      order.push_back(d);
+    }
+  }
+  llvm::append_range(split, type.getShape().drop_front(behind));
+  Value value =
+      builder.createOrFold<SliceOp>(loc, operand, offsets, sizes, strides);
+  value = builder.createOrFold<ReshapeOp>(loc, value, split);
+
+  // Into the index's order.
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(first));
+  for (int64_t d = 0, rank = shape.size(); d < rank; ++d)
+    if (auto *at = llvm::find(order, d); at != order.end())
+      permutation.push_back(first + (at - order.begin()));
+  for (int64_t d = permutation.size(), rank = split.size(); d < rank; ++d)
+    permutation.push_back(d);
+  value = builder.createOrFold<TransposeOp>(loc, value, permutation);
+
+  // Index dims that do not count repeat what is there.
+  SmallVector<int64_t> ones(type.getShape().take_front(first)), whole = ones;
+  for (auto [d, extent] : llvm::enumerate(shape)) {
+    ones.push_back(llvm::is_contained(order, int64_t(d)) ? extent : 1);
+    whole.push_back(extent);
+  }
+  llvm::append_range(ones, type.getShape().drop_front(behind));
+  llvm::append_range(whole, type.getShape().drop_front(behind));
+  value = builder.createOrFold<ReshapeOp>(loc, value, ones);
+  return builder.createOrFold<BroadcastOp>(loc, value, whole);
+}
+
+/// Reads `count` interleaved indices into dims [first, first + count).
+std::optional<SmallVector<DimView>> matchViews(SmallVector<int64_t> values,
+                                               int64_t count, int64_t first,
+                                               RankedTensorType operand,
+                                               ArrayRef<int64_t> shape) {
+  SmallVector<DimView> views;
+  llvm::SmallDenseSet<int64_t> used;
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t extent = operand.getDimSize(first + i);
+    for (size_t j = i; j < values.size(); j += count)
+      if (values[j] < 0)
+        values[j] += extent; // counted from the end
+    auto index = AffineIndex::fit(values, i, count, shape);
+    auto view = index ? DimView::get(*index, shape, extent) : std::nullopt;
+    if (!view)
+      return std::nullopt;
+    // A dim that counts along two dims at once is a diagonal: no view.
+    for (int64_t d : view->dims)
+      if (!used.insert(d).second)
+        return std::nullopt;
+    views.push_back(std::move(*view));
+  }
+  return views;
+}
+
+struct GatherToViews : OpRewritePattern<GatherOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherOp op,
+                                PatternRewriter &rewriter) const override {
+    auto values = constantIndices(op.getIndices());
+    if (!values)
+      return failure();
+    ArrayRef<int64_t> shape = typeOf(op.getIndices()).getShape();
+    int64_t dim = op.getDim();
+    auto views = matchViews(*values, 1, dim, typeOf(op.getOperand()), shape);
+    if (!views)
+      return failure();
+    rewriter.replaceOp(op, buildViews(rewriter, op.getLoc(), op.getOperand(),
+                                      dim, *views, shape));
+    return success();
+  }
+};
+
+struct GatherNdToViews : OpRewritePattern<GatherNdOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherNdOp op,
+                                PatternRewriter &rewriter) const override {
+    auto values = constantIndices(op.getIndices());
+    if (!values || op.getBatchDims() != 0)
+      return failure();
+    ArrayRef<int64_t> shape = typeOf(op.getIndices()).getShape();
+    auto views = matchViews(*values, shape.back(), 0, typeOf(op.getOperand()),
+                            shape.drop_back());
+    if (!views)
+      return failure();
+    rewriter.replaceOp(op, buildViews(rewriter, op.getLoc(), op.getOperand(), 0,
+                                      *views, shape.drop_back()));
+    return success();
+  }
+};
+
+struct SimplifyGathers : autohet::impl::SimplifyGathersBase<SimplifyGathers> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<GatherToViews, GatherNdToViews>(&getContext());
+    if (failed(applyModelPatterns(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,70 @@
+// RUN: autohet-opt %s --het-simplify-gathers --split-input-file | FileCheck %s
+
+// dynamo's padding mask: element (row, column) of it, at (row, 0, 0, column).
+// CHECK-LABEL: func @gather_nd
+// CHECK-NEXT: %[[M:.*]] = het.reshape %arg0 to [2, 1, 1, 3]
+// CHECK-NEXT: return %[[M]]
+func.func @gather_nd(%pad: tensor<2x3xi1>) -> tensor<2x1x1x3xi1> {
+  %i = het.constant dense<[[[[[0, 0], [0, 1], [0, 2]]]], [[[[1, 0], [1, 1], [1, 2]]]]]> : tensor<2x1x1x3x2xi64>
+  %m = het.gather_nd %pad, %i {batch_dims = 0 : i64} : (tensor<2x3xi1>, tensor<2x1x1x3x2xi64>) -> tensor<2x1x1x3xi1>
+  return %m : tensor<2x1x1x3xi1>
+}
+
+// -----
+
+// TorchScript's: the flattened mask at row * 3 + column.
+// CHECK-LABEL: func @gather_flat
+// CHECK-NEXT: %[[M:.*]] = het.reshape %arg0 to [2, 1, 1, 3, 1]
+// CHECK-NEXT: return %[[M]]
+func.func @gather_flat(%pad: tensor<2x3xi1>) -> tensor<2x1x1x3x1xi1> {
+  %i = het.constant dense<[[[[0, 1, 2]]], [[[3, 4, 5]]]]> : tensor<2x1x1x3xi64>
+  %f = het.reshape %pad to [6, 1] : (tensor<2x3xi1>) -> tensor<6x1xi1>
+  %m = het.gather %f, %i {dim = 0 : i64} : (tensor<6x1xi1>, tensor<2x1x1x3xi64>) -> tensor<2x1x1x3x1xi1>
+  return %m : tensor<2x1x1x3x1xi1>
+}
+
+// -----
+
+// One element: a slice. Counting backwards from the end: a negative stride.
+// CHECK-LABEL: func @slices
+// CHECK: %[[S:.*]] = het.slice %arg0 offsets [0, 2] sizes [2, 1] strides [1, 1]
+// CHECK: %[[A:.*]] = het.reshape %[[S]] to [2]
+// CHECK: %[[B:.*]] = het.slice %arg0 offsets [0, 2] sizes [2, 2] strides [1, -2]
+// CHECK: return %[[A]], %[[B]]
+func.func @slices(%x: tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2x2xf32>) {
+  %last = het.constant dense<-1> : tensor<i64>
+  %back = het.constant dense<[-1, -3]> : tensor<2xi64>
+  %a = het.gather %x, %last {dim = 1 : i64} : (tensor<2x3xf32>, tensor<i64>) -> tensor<2xf32>
+  %b = het.gather %x, %back {dim = 1 : i64} : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<2x2xf32>
+  return %a, %b : tensor<2xf32>, tensor<2x2xf32>
+}
+
+// -----
+
+// The same row for each position: a broadcast; the index's order: a transpose.
+// CHECK-LABEL: func @broadcast
+// CHECK: %[[T:.*]] = het.transpose %arg0 by [1, 0]
+// CHECK: %[[R:.*]] = het.reshape %[[T]] to [3, 1, 2]
+// CHECK: het.broadcast %[[R]] to [3, 2, 2]
+func.func @broadcast(%x: tensor<2x3xf32>) -> tensor<3x2x2xf32> {
+  %i = het.constant dense<[[[[0, 0], [1, 0]], [[0, 0], [1, 0]]], [[[0, 1], [1, 1]], [[0, 1], [1, 1]]], [[[0, 2], [1, 2]], [[0, 2], [1, 2]]]]> : tensor<3x2x2x2xi64>
+  %y = het.gather_nd %x, %i {batch_dims = 0 : i64} : (tensor<2x3xf32>, tensor<3x2x2x2xi64>) -> tensor<3x2x2xf32>
+  return %y : tensor<3x2x2xf32>
+}
+
+// -----
+
+// Not views: a permutation, a diagonal, an index out of range.
+// CHECK-LABEL: func @gathers
+// CHECK: het.gather %arg0
+// CHECK: het.gather_nd
+// CHECK: het.gather %arg0
+func.func @gathers(%x: tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<3xf32>, tensor<3xf32>) {
+  %p = het.constant dense<[0, 2, 1]> : tensor<3xi64>
+  %d = het.constant dense<[[0, 0], [1, 1], [2, 2]]> : tensor<3x2xi64>
+  %o = het.constant dense<3> : tensor<i64>
+  %a = het.gather %x, %p {dim = 0 : i64} : (tensor<3x3xf32>, tensor<3xi64>) -> tensor<3x3xf32>
+  %b = het.gather_nd %x, %d {batch_dims = 0 : i64} : (tensor<3x3xf32>, tensor<3x2xi64>) -> tensor<3xf32>
+  %c = het.gather %x, %o {dim = 0 : i64} : (tensor<3x3xf32>, tensor<i64>) -> tensor<3xf32>
+  return %a, %b, %c : tensor<3x3xf32>, tensor<3xf32>, tensor<3xf32>
+}

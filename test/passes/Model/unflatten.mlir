@@ -1,0 +1,102 @@
+// RUN: autohet-opt %s --het-unflatten --split-input-file | FileCheck %s
+
+// GPT-2's MLP: Gemm on [batch * sequence, hidden], with reshapes around.
+// CHECK-LABEL: func @conv1d
+// CHECK-NOT: het.reshape
+// CHECK: %[[P:.*]] = het.matmul %arg0, %{{.*}} contract [2] [0] : (tensor<2x3x4xf32>, tensor<4x8xf32>) -> tensor<2x3x8xf32>
+// CHECK: %[[A:.*]] = het.add %{{.*}}, %[[P]] : (tensor<8xf32>, tensor<2x3x8xf32>)
+// CHECK: %[[G:.*]] = het.gelu tanh %[[A]]
+// CHECK: %[[D:.*]] = het.dropout %[[G]]
+// CHECK: return %[[D]]
+func.func @conv1d(%x: tensor<2x3x4xf32>) -> tensor<2x3x8xf32> {
+  %w = het.parameter "c_fc.weight" : tensor<4x8xf32>
+  %b = het.parameter "c_fc.bias" : tensor<8xf32>
+  %f = het.reshape %x to [6, 4] : (tensor<2x3x4xf32>) -> tensor<6x4xf32>
+  %p = het.matmul %f, %w contract [1] [0] : (tensor<6x4xf32>, tensor<4x8xf32>) -> tensor<6x8xf32>
+  %a = het.add %b, %p : (tensor<8xf32>, tensor<6x8xf32>) -> tensor<6x8xf32>
+  %g = het.gelu tanh %a : (tensor<6x8xf32>) -> tensor<6x8xf32>
+  %d = het.dropout %g {p = 0.1 : f64, op_id = 0 : i64} : (tensor<6x8xf32>) -> tensor<6x8xf32>
+  %y = het.reshape %d to [2, 3, 8] : (tensor<6x8xf32>) -> tensor<2x3x8xf32>
+  return %y : tensor<2x3x8xf32>
+}
+
+// -----
+
+// One reshape that merges the batch and, at once, the heads: only the latter
+// merging stays.
+// CHECK-LABEL: func @merged_heads
+// CHECK: %[[R:.*]] = het.reshape %arg0 to [2, 3, 8]
+// CHECK: het.matmul %[[R]], %{{.*}} contract [2] [0] : {{.*}} -> tensor<2x3x8xf32>
+// CHECK-NOT: het.reshape
+func.func @merged_heads(%x: tensor<2x3x2x4xf32>) -> tensor<2x3x8xf32> {
+  %w = het.parameter "c_proj.weight" : tensor<8x8xf32>
+  %f = het.reshape %x to [6, 8] : (tensor<2x3x2x4xf32>) -> tensor<6x8xf32>
+  %p = het.matmul %f, %w contract [1] [0] : (tensor<6x8xf32>, tensor<8x8xf32>) -> tensor<6x8xf32>
+  %y = het.reshape %p to [2, 3, 8] : (tensor<6x8xf32>) -> tensor<2x3x8xf32>
+  return %y : tensor<2x3x8xf32>
+}
+
+// -----
+
+// bmm on [batch * heads, ...]: both sides are taken apart. The transposed keys
+// go into the product.
+// CHECK-LABEL: func @bmm
+// CHECK-NEXT: %[[S:.*]] = het.matmul %arg0, %arg1 batch [0, 1] [0, 1] contract [3] [3]
+// CHECK-NEXT: return %[[S]]
+func.func @bmm(%q: tensor<2x4x3x8xf32>, %k: tensor<2x4x3x8xf32>) -> tensor<2x4x3x3xf32> {
+  %qf = het.reshape %q to [8, 3, 8] : (tensor<2x4x3x8xf32>) -> tensor<8x3x8xf32>
+  %kf = het.reshape %k to [8, 3, 8] : (tensor<2x4x3x8xf32>) -> tensor<8x3x8xf32>
+  %kt = het.transpose %kf by [0, 2, 1] : (tensor<8x3x8xf32>) -> tensor<8x8x3xf32>
+  %s = het.matmul %qf, %kt batch [0] [0] contract [2] [1] : (tensor<8x3x8xf32>, tensor<8x8x3xf32>) -> tensor<8x3x3xf32>
+  %y = het.reshape %s to [2, 4, 3, 3] : (tensor<8x3x3xf32>) -> tensor<2x4x3x3xf32>
+  return %y : tensor<2x4x3x3xf32>
+}
+
+// -----
+
+// A folded weight is the transpose of the parameter.
+// CHECK-LABEL: func @linear
+// CHECK: %[[W:.*]] = het.parameter
+// CHECK-NEXT: het.matmul %arg0, %[[W]] contract [2] [1]
+func.func @linear(%x: tensor<2x3x4xf32>) -> tensor<2x3x8xf32> {
+  %w = het.parameter "weight" : tensor<8x4xf32>
+  %t = het.transpose %w by [1, 0] : (tensor<8x4xf32>) -> tensor<4x8xf32>
+  %y = het.matmul %x, %t contract [2] [0] : (tensor<2x3x4xf32>, tensor<4x8xf32>) -> tensor<2x3x8xf32>
+  return %y : tensor<2x3x8xf32>
+}
+
+// -----
+
+// Kept dims that a transpose exchanges are the result's order: it stays.
+// CHECK-LABEL: func @kept_order
+// CHECK: het.transpose
+func.func @kept_order(%x: tensor<3x2x4xf32>, %w: tensor<4x8xf32>) -> tensor<2x3x8xf32> {
+  %t = het.transpose %x by [1, 0, 2] : (tensor<3x2x4xf32>) -> tensor<2x3x4xf32>
+  %y = het.matmul %t, %w contract [2] [0] : (tensor<2x3x4xf32>, tensor<4x8xf32>) -> tensor<2x3x8xf32>
+  return %y : tensor<2x3x8xf32>
+}
+
+// -----
+
+// Everything else that a merged batch may pass.
+// CHECK-LABEL: func @others
+// CHECK: het.embedding %arg0, %arg1 : (tensor<9x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
+// CHECK: het.layer_norm {{.*}} -> (tensor<2x3x4xf32>, tensor<2x3xf32>, tensor<2x3xf32>)
+// CHECK: het.slice {{.*}} offsets [0, 0, 1] sizes [2, 3, 2]
+// CHECK: het.concat {{.*}} {dim = 2 : i64}
+// CHECK: het.softmax {{.*}} -> tensor<2x3x4xf32>
+// CHECK: %[[R:.*]] = het.reduce sum {{.*}} dims [2] keep : (tensor<2x3x4xf32>) -> tensor<2x3x1xf32>
+// CHECK: %[[B:.*]] = het.broadcast %[[R]] to [2, 3, 5]
+// CHECK: return %[[B]]
+func.func @others(%table: tensor<9x4xf32>, %ids: tensor<2x3xi64>, %g: tensor<4xf32>) -> tensor<2x3x5xf32> {
+  %fi = het.reshape %ids to [6] : (tensor<2x3xi64>) -> tensor<6xi64>
+  %e = het.embedding %table, %fi : (tensor<9x4xf32>, tensor<6xi64>) -> tensor<6x4xf32>
+  %n, %m, %r = het.layer_norm %e, %g, %g {epsilon = 1.0e-5 : f64} : (tensor<6x4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<6x4xf32>, tensor<6xf32>, tensor<6xf32>)
+  %s = het.slice %n offsets [0, 1] sizes [6, 2] strides [1, 1] : (tensor<6x4xf32>) -> tensor<6x2xf32>
+  %c = het.concat %s, %s {dim = 1 : i64} : (tensor<6x2xf32>, tensor<6x2xf32>) -> tensor<6x4xf32>
+  %p = het.softmax %c : (tensor<6x4xf32>) -> tensor<6x4xf32>
+  %k = het.reduce sum %p dims [1] keep : (tensor<6x4xf32>) -> tensor<6x1xf32>
+  %b = het.broadcast %k to [6, 5] : (tensor<6x1xf32>) -> tensor<6x5xf32>
+  %y = het.reshape %b to [2, 3, 5] : (tensor<6x5xf32>) -> tensor<2x3x5xf32>
+  return %y : tensor<2x3x5xf32>
+}
