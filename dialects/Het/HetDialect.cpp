@@ -65,6 +65,10 @@ LogicalResult HetDialect::verifyRegionArgAttribute(Operation *op, unsigned,
   return success();
 }
 
+bool autohet::het::isBackward(Operation *op) {
+  return op->hasAttr(kPhaseAttr);
+}
+
 Value autohet::het::createSplat(OpBuilder &builder, Location loc,
                                 RankedTensorType type, double value) {
   Type element = type.getElementType();

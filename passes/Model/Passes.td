@@ -133,4 +133,98 @@ def FuseGelu : Pass<"het-fuse-gelu", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::autohet::het::HetDialect"];
 }
 
+//===----------------------------------------------------------------------===//
+// Training
+//===----------------------------------------------------------------------===//
+
+def AttachLoss : Pass<"het-attach-loss", "::mlir::func::FuncOp"> {
+  let summary = "Adds labels and the loss";
+  let description = [{
+    *Requires* a function in `het` with an output of f32.
+
+    *Does* add the arguments `labels` and `inverse_label_count` (by these names
+    and roles) and compute the loss of the first float output of rank 2 or more,
+    or of the one that `output` names:
+
+    | loss | labels | sum over the batch |
+    |---|---|---|
+    | `cross-entropy` | i64, the output's shape without its last dim | of the cross entropies of labels other than `ignore-index` |
+    | `mse` | f32, the output's shape | of the squared differences |
+
+    The loss is that sum times `inverse_label_count`, which the runtime sets to 1
+    over the number of counted labels (mse: of elements) in the *global* batch.
+
+    *Ensures* that the first result is the loss, a `tensor<f32>` called "loss".
+
+    ```mlir
+    func.func @model(%ids: tensor<2x3xi64>) -> (tensor<2x3x7xf32> {het.name = "logits"})
+    // becomes
+    func.func @model(%ids: tensor<2x3xi64>,
+                     %labels: tensor<2x3xi64> {het.name = "labels", het.role = "labels"},
+                     %n: tensor<f32> {het.name = "inverse_label_count", het.role = "inverse_label_count"})
+        -> (tensor<f32> {het.name = "loss"}, tensor<2x3x7xf32> {het.name = "logits"})
+    ```
+  }];
+  let dependentDialects = ["::autohet::het::HetDialect"];
+  let options = [
+    Option<"loss", "loss", "std::string", "\"cross-entropy\"", "cross-entropy or mse">,
+    Option<"ignoreIndex", "ignore-index", "int64_t", "-100", "the label that does not count">,
+    Option<"output", "output", "std::string", "", "name of the output that the loss is of">];
+}
+
+def FreezeParameters : Pass<"het-freeze-parameters", "::mlir::func::FuncOp"> {
+  let summary = "Takes parameters out of training by name";
+  let description = [{
+    *Requires* a function in `het` that is not differentiated yet.
+
+    *Does* mark each trained parameter in whose name the extended regular
+    expression `pattern` matches somewhere as `untrained` and `het.frozen`. A
+    pattern that matches nothing is an error.
+
+    *Ensures* that frozen parameters get no gradient, no optimizer state and no
+    part in the gradient norm. They remain weights: a plan places them.
+
+    ```mlir
+    %w = het.parameter "wte.weight" : tensor<101x48xf32>
+    // with pattern=^wte becomes
+    %w = het.parameter "wte.weight" untrained {het.frozen} : tensor<101x48xf32>
+    ```
+  }];
+  let options = [Option<"pattern", "pattern", "std::string", "", "which names">];
+}
+
+def Differentiate : Pass<"het-differentiate", "::mlir::func::FuncOp"> {
+  let summary = "Appends the gradients of the loss by the trained parameters";
+  let description = [{
+    *Requires* a function of `het` ops whose first result is the loss.
+
+    *Does* give each use of a trained parameter its own `het.parameter`, sink
+    those to their use, and append the adjoints in the reverse order of the ops
+    that they belong to, along values that depend on a trained parameter and on
+    which the loss depends. Of several uses of a value the gradients are added
+    from the last use to the first.
+
+    *Ensures* that every trained parameter has a `het.gradient` a use, right
+    after the gradient is complete, or a reason why not (`het.no_gradient` and a
+    remark). Such a parameter is left as it is, without weight decay too: to
+    PyTorch its gradient is None, not zeros. Backward ops carry `het.phase =
+    "backward"`, a location `"adjoint"(...)` around the forward op's, and
+    `het.adjoint_of`, the forward op's `het.id`. An op without an adjoint on such
+    a path is an error there.
+
+    ```mlir
+    %w = het.parameter "w" : tensor<3xf32>
+    %y = het.mul %x, %w : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %loss = het.reduce sum %y dims [0] : (tensor<3xf32>) -> tensor<f32>
+    // is followed by
+    %one = het.constant dense<1.0> : tensor<f32>
+    %1 = het.reshape %one to [1] : (tensor<f32>) -> tensor<1xf32>
+    %2 = het.broadcast %1 to [3] : (tensor<1xf32>) -> tensor<3xf32>
+    %dw = het.mul %2, %x : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    het.gradient "w" %dw : tensor<3xf32>
+    ```
+  }];
+  let dependentDialects = ["::autohet::het::HetDialect"];
+}
+
 #endif

@@ -35,6 +35,17 @@ namespace autohet::het {
 inline constexpr llvm::StringLiteral kNameAttr = "het.name";
 inline constexpr llvm::StringLiteral kRoleAttr = "het.role";
 inline constexpr llvm::StringLiteral kUnitAttr = "het.unit";
+/// `"backward"` on the ops that differentiate built; forward ops have none.
+inline constexpr llvm::StringLiteral kPhaseAttr = "het.phase";
+/// On an untrained `het.parameter`: `--freeze` named it. It is a weight, placed
+/// like one, whereas other untrained parameters are tables and masks.
+inline constexpr llvm::StringLiteral kFrozenAttr = "het.frozen";
+/// On a trained `het.parameter` without gradient: the reason, as text.
+inline constexpr llvm::StringLiteral kNoGradientAttr = "het.no_gradient";
+/// A forward op's number, and which forward op a backward op serves. Written by
+/// differentiate, replaced by units in number-units.
+inline constexpr llvm::StringLiteral kIdAttr = "het.id";
+inline constexpr llvm::StringLiteral kAdjointOfAttr = "het.adjoint_of";
 
 /// NumPy's broadcasting of two shapes, aligned at the last dim.
 ///   [2, 3, 4] with [3, 1] -> [2, 3, 4];  [2] with [3] -> failure
@@ -44,6 +55,9 @@ broadcastShapes(llvm::ArrayRef<int64_t> lhs, llvm::ArrayRef<int64_t> rhs);
 /// Sums `value` down to `type`'s shape: the adjoint of broadcasting it up.
 mlir::Value reduceToType(mlir::OpBuilder &builder, mlir::Location loc,
                          mlir::Value value, mlir::RankedTensorType type);
+
+/// Whether differentiate built the op.
+bool isBackward(mlir::Operation *op);
 
 /// A splat constant of `type`.
 mlir::Value createSplat(mlir::OpBuilder &builder, mlir::Location loc,

@@ -1,0 +1,62 @@
+//===- FreezeParameters.cpp - het-freeze-parameters
+//-------------------------===//
+//
+// Takes parameters out of training by name: no gradient, no optimizer state,
+// not in the gradient norm. They stay weights: placed, sharded and saved as
+// before.
+//
+//===----------------------------------------------------------------------===//
+
+#include "autohet/Dialect/Het/Het.h"
+#include "autohet/Passes/Model/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/Regex.h"
+
+namespace autohet {
+#define GEN_PASS_DEF_FREEZEPARAMETERS
+#include "autohet/Passes/Model/Passes.h.inc"
+} // namespace autohet
+
+using namespace mlir;
+using namespace autohet::het;
+
+namespace {
+
+struct FreezeParameters
+    : autohet::impl::FreezeParametersBase<FreezeParameters> {
+  using FreezeParametersBase::FreezeParametersBase;
+
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (pattern.empty())
+      return;
+    llvm::Regex regex(pattern);
+    std::string problem;
+    if (!regex.isValid(problem)) {
+      function.emitError("the pattern of parameters to freeze, '")
+          << pattern << "', is no regular expression: " << problem;
+      return signalPassFailure();
+    }
+    bool found = false;
+    function.walk([&](ParameterOp op) {
+      if (!op.isTrained() || !regex.match(op.getName()))
+        return;
+      found = true;
+      op.setUntrained(true);
+      op->setAttr(kFrozenAttr, UnitAttr::get(&getContext()));
+    });
+    if (found)
+      return;
+    // A pattern with a slip would silently train what was to be frozen.
+    InFlightDiagnostic error =
+        function.emitError("no trained parameter matches the pattern '")
+        << pattern << "' of parameters to freeze";
+    if (auto parameters = function.getOps<ParameterOp>(); !parameters.empty())
+      error << "; one is called '" << (*parameters.begin()).getName() << "'";
+    error.report();
+    signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,19 @@
+// RUN: autohet-opt %s --het-freeze-parameters="pattern=^wte|ln_.\\.bias" | FileCheck %s
+// RUN: not autohet-opt %s --het-freeze-parameters="pattern=nothing" 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not autohet-opt %s --het-freeze-parameters="pattern=(" 2>&1 | FileCheck %s --check-prefix=REGEX
+
+// NONE: error: no trained parameter matches the pattern 'nothing' of parameters to freeze; one is called 'wte.weight'
+// REGEX: error: the pattern of parameters to freeze, '(', is no regular expression
+
+func.func @model() {
+  // CHECK: het.parameter "wte.weight" untrained {het.frozen}
+  %0 = het.parameter "wte.weight" : tensor<3xf32>
+  // CHECK: het.parameter "h.0.ln_1.bias" untrained {het.frozen}
+  %1 = het.parameter "h.0.ln_1.bias" : tensor<3xf32>
+  // A table stays one.
+  // CHECK: het.parameter "wte.mask" untrained :
+  %2 = het.parameter "wte.mask" untrained : tensor<3xf32>
+  // CHECK: het.parameter "h.0.ln_1.weight" :
+  %3 = het.parameter "h.0.ln_1.weight" : tensor<3xf32>
+  return
+}
