@@ -229,8 +229,9 @@ void Walker::execute(uint32_t stream, const ah_command &command, int64_t microba
     ah_request request = {};
     request.peer = argument;
     request.is_send = command.kind == AH_SEND;
-    request.tag = ah_tag(AH_TAG_DATA, command.args[1],
-                         number * program.header().microbatches + microbatch);
+    // The microbatch is no part of it: replicas number theirs differently, and a
+    // channel keeps its order.
+    request.tag = ah_tag(AH_TAG_DATA, command.args[1], number);
     request.data = at(0);
     request.bytes = command.args[2];
     request.what = program.name(command);

@@ -43,8 +43,8 @@ typedef enum ah_tag_kind {
   AH_TAG_CHECK = 3   /* debug comparisons of copies */
 } ah_tag_kind;
 
-/* `sequence` is step * microbatches + microbatch; its low bits suffice, since
- * equal tags keep their order. */
+/* `sequence` is the number of the walk over the program (a step, an evaluation);
+ * its low bits suffice, since equal tags keep their order. */
 static inline uint64_t ah_tag(ah_tag_kind kind, uint32_t channel, uint64_t sequence) {
   return ((uint64_t)kind << 40) | ((uint64_t)(channel & 0xfffffu) << 20) |
          (sequence & 0xfffffu);
