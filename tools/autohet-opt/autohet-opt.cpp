@@ -20,6 +20,7 @@ int main(int argc, char **argv) {
                   autohet::dist::DistDialect, autohet::exec::ExecDialect,
                   mlir::func::FuncDialect, mlir::arith::ArithDialect,
                   mlir::math::MathDialect, mlir::DLTIDialect>();
+  autohet::registerKernelDialects(registry);
   mlir::registerTransformsPasses();
   autohet::registerModelPasses();
   autohet::registerModelPipelines();

@@ -1,8 +1,10 @@
-//===- Passes.h - the passes and pipelines of the Codegen phase ----*- C++ -*-===//
+//===- Passes.h - the passes and pipelines of the Codegen phase ----*- C++
+//-*-===//
 
 #ifndef AUTOHET_PASSES_CODEGEN_PASSES_H
 #define AUTOHET_PASSES_CODEGEN_PASSES_H
 
+#include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 #include <memory>
@@ -14,6 +16,17 @@ namespace autohet {
 
 #define GEN_PASS_REGISTRATION
 #include "autohet/Passes/Codegen/Passes.h.inc"
+
+/// The attribute of a lowered kernel that says how many bytes of scratch memory
+/// it takes as its last operand.
+inline constexpr llvm::StringLiteral kScratchBytesAttr =
+    "autohet.scratch_bytes";
+
+/// Lowers kernels (functions of het ops on static tensors) to the LLVM dialect.
+void buildKernelPipeline(mlir::OpPassManager &pm);
+
+/// The dialects that the pipeline passes through, and their interfaces.
+void registerKernelDialects(mlir::DialectRegistry &registry);
 
 /// Registers the phase's pipelines under their names, for autohet-opt.
 void registerCodegenPipelines();

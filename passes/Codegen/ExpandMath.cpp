@@ -1,0 +1,45 @@
+//===- ExpandMath.cpp - transcendental functions as polynomials -----------===//
+//
+// Left to LLVM, a vector of exponentials becomes sixteen calls of expf.
+//
+//===----------------------------------------------------------------------===//
+
+#include "autohet/Passes/Codegen/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace autohet {
+#define GEN_PASS_DEF_EXPANDMATH
+#include "autohet/Passes/Codegen/Passes.h.inc"
+} // namespace autohet
+
+using namespace mlir;
+
+namespace {
+
+struct ExpandMath : autohet::impl::ExpandMathBase<ExpandMath> {
+  void runOnOperation() override {
+    // The functions whose approximations are accurate to a few units in the
+    // last place over the whole range; the others stay calls.
+    auto wanted = [](StringRef name) {
+      return llvm::is_contained(
+          {math::ExpOp::getOperationName(), math::LogOp::getOperationName(),
+           math::Log1pOp::getOperationName(), math::ExpM1Op::getOperationName(),
+           math::TanhOp::getOperationName(), math::ErfOp::getOperationName(),
+           math::SinOp::getOperationName(), math::CosOp::getOperationName()},
+          name);
+    };
+    RewritePatternSet patterns(&getContext());
+    populateMathF32ExpansionPatterns(patterns, wanted);
+    populateMathPolynomialApproximationPatterns(patterns, wanted);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace
