@@ -131,6 +131,42 @@ def Het_ParameterOp : Het_Op<"parameter", [Pure]> {
   }];
 }
 
+def Het_WeightSourceOp : Op<Het_Dialect, "weight_source", [HasParent<"::mlir::ModuleOp">]> {
+  let summary = "Where the initial bytes of a parameter lie";
+  let description = [{
+    One a parameter, at module level, so that the text of a program is complete
+    without its weights. `stored` is the type in the file: little-endian,
+    row-major, from byte `offset` on. `transposed`: the exporter folded a
+    transpose into the constant, and the parameter has PyTorch's shape, the
+    reverse. `shared`: several uses are meant to be one parameter. `untrained`
+    and `reason` are set by `het-classify-parameters`.
+
+    Constraints:
+    - (C1) what is transposed is a matrix;
+    - (C2) `offset` is not negative.
+
+    Example:
+    ```mlir
+    het.weight_source "lm_head.weight" in "gpt2.onnx" at 193732 transposed : tensor<48x101xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, StrAttr:$file, I64Attr:$offset,
+    UnitAttr:$transposed, UnitAttr:$shared, UnitAttr:$untrained,
+    OptionalAttr<StrAttr>:$reason, TypeAttrOf<AnyStaticShapeTensor>:$stored);
+  let assemblyFormat = [{
+    $name `in` $file `at` $offset (`transposed` $transposed^)? (`shared` $shared^)?
+    (`untrained` $untrained^)? (`because` $reason^)? attr-dict `:` $stored
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getStoredType() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getStored());
+    }
+    /// The parameter's shape: PyTorch's.
+    ::llvm::SmallVector<int64_t> getShape();
+  }];
+}
+
 def Het_GradientOp : Het_Op<"gradient"> {
   let summary = "The gradient by one use of a parameter";
   let description = [{

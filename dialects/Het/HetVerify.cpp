@@ -64,6 +64,20 @@ LogicalResult GradientOp::verify() {
   return verifyBox(*this, typeOf(getValue()), getOffsets(), getGlobalShape());
 }
 
+SmallVector<int64_t> WeightSourceOp::getShape() {
+  SmallVector<int64_t> shape(getStoredType().getShape());
+  if (getTransposed())
+    std::reverse(shape.begin(), shape.end());
+  return shape;
+}
+LogicalResult WeightSourceOp::verify() {
+  if (getTransposed() && getStoredType().getRank() != 2) // weight_source_c1
+    return emitOpError("is transposed, but ") << getStored() << " is no matrix";
+  if (int64_t(getOffset()) < 0) // weight_source_c2
+    return emitOpError("begins at byte ") << int64_t(getOffset());
+  return success();
+}
+
 LogicalResult DropoutOp::verify() {
   double p = getP().convertToDouble();
   if (!(p >= 0 && p < 1)) // dropout_c1; also refuses NaN

@@ -1,7 +1,7 @@
 //===- OnnxDialect.cpp - the onnx dialect and its ops
 //-----------------------===//
 //
-// Registration, verification and the one custom directive of the syntax.
+// Registration and verification.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,20 +12,6 @@
 
 using namespace mlir;
 using namespace autohet::onnx;
-
-/// An i64 attribute without its type suffix.
-static ParseResult parsePlainInteger(OpAsmParser &parser,
-                                     IntegerAttr &attribute) {
-  int64_t value;
-  if (parser.parseInteger(value))
-    return failure();
-  attribute = parser.getBuilder().getI64IntegerAttr(value);
-  return success();
-}
-static void printPlainInteger(OpAsmPrinter &printer, Operation *,
-                              IntegerAttr attribute) {
-  printer << attribute.getInt();
-}
 
 #include "autohet/Dialect/Onnx/OnnxDialect.cpp.inc"
 #include "autohet/Dialect/Onnx/OnnxEnums.cpp.inc"

@@ -72,7 +72,7 @@ def Onnx_InitializerOp : Onnx_Op<"initializer", [Pure]> {
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = [{
     $name (`value` $value^)?
-    (`file` $file^ `offset` custom<PlainInteger>($offset) `bytes` custom<PlainInteger>($bytes))?
+    (`file` $file^ `offset` $offset `bytes` $bytes)?
     attr-dict `:` type($result)
   }];
   let hasVerifier = 1;
@@ -95,7 +95,7 @@ def Onnx_NodeOp : Onnx_Op<"node"> {
     OptionalAttr<StrAttr>:$domain, OptionalAttr<StrAttr>:$scope, DictionaryAttr:$fields);
   let results = (outs Variadic<Onnx_ValueType>:$outputs);
   let assemblyFormat = [{
-    $op_type `(` $inputs `)` `opset` custom<PlainInteger>($opset) (`domain` $domain^)?
+    $op_type `(` $inputs `)` `opset` $opset (`domain` $domain^)?
     (`scope` $scope^)? $fields attr-dict `:` functional-type($inputs, $outputs)
   }];
 }

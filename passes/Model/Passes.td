@@ -6,6 +6,60 @@
 include "mlir/Pass/PassBase.td"
 
 //===----------------------------------------------------------------------===//
+// Import
+//===----------------------------------------------------------------------===//
+
+def OnnxToHet : Pass<"onnx-to-het", "::mlir::ModuleOp"> {
+  let summary = "Give the nodes of a model file their meaning";
+  let description = [{
+    *Requires*: functions of onnx ops, as the reader writes them.
+
+    *Does*: binds symbolic dims, then converts each node to het ops, folding as it
+    goes, so that shape arithmetic vanishes. Float constants of two or more
+    elements become `het.parameter`, one op a use, under PyTorch's names and
+    shapes; a weight that the exporter transposed is transposed back, and the
+    product contracts its other dim. Products of flattened batch × sequence
+    become products of the whole. Unknown ops are reported all at once.
+
+    *Ensures*: only het ops on static tensors; for each parameter a
+    `het.weight_source` that says where its bytes lie; inputs that have the batch
+    dim carry `het.batch_dim`.
+
+    Example, with `dims=seq=5 batch=2`:
+    ```mlir
+    func.func @model(%ids: tensor<?x?xi64> {onnx.dims = ["batch", "seq"], onnx.name = "ids"}) -> (!onnx.value {onnx.name = "y"}) {
+      %e = onnx.initializer "wte.weight" file "m.onnx" offset 64 bytes 128 : tensor<4x8xf32>
+      %w = onnx.initializer "val_3" file "m.onnx" offset 192 bytes 192 : tensor<8x6xf32>
+      %0 = onnx.node "Gather"(%e, %ids) opset 18 {} : (tensor<4x8xf32>, tensor<?x?xi64>) -> !onnx.value
+      %1 = onnx.node "MatMul"(%0, %w) opset 18 scope "head" {} : (!onnx.value, tensor<8x6xf32>) -> !onnx.value
+      return %1 : !onnx.value
+    }
+    ```
+    becomes
+    ```mlir
+    het.weight_source "wte.weight" in "m.onnx" at 64 : tensor<4x8xf32>
+    het.weight_source "head.weight" in "m.onnx" at 192 transposed : tensor<8x6xf32>
+    func.func @model(%ids: tensor<2x5xi64> {het.batch_dim = 0 : i64, het.name = "ids", het.role = "input"}) -> (tensor<2x5x6xf32> {het.name = "y"}) attributes {het.batch_size = 2 : i64} {
+      %e = het.parameter "wte.weight" : tensor<4x8xf32>
+      %0 = het.embedding %e, %ids : (tensor<4x8xf32>, tensor<2x5xi64>) -> tensor<2x5x8xf32>
+      %w = het.parameter "head.weight" : tensor<6x8xf32>
+      %1 = het.matmul %0, %w contract [2] [1] : (tensor<2x5x8xf32>, tensor<6x8xf32>) -> tensor<2x5x6xf32>
+      return %1 : tensor<2x5x6xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::autohet::het::HetDialect", "::mlir::func::FuncDialect"];
+  let options = [
+    Option<"batch", "batch", "int64_t", "0", "extent of the batch dim; 0: as in the file">,
+    Option<"batchDim", "batch-dim", "std::string", "\"\"",
+           "name of the batch dim; default: dim 0 of the first integer input">,
+    ListOption<"dims", "dims", "std::string", "NAME=N: extents of symbolic dims">,
+    ListOption<"ties", "ties", "std::string", "NAME=OTHER: OTHER is a copy of the parameter NAME">,
+    ListOption<"shared", "shared", "std::string", "parameters that are meant to have several uses">
+  ];
+}
+
+//===----------------------------------------------------------------------===//
 // Canonical form: one shape for what exporters write in many
 //===----------------------------------------------------------------------===//
 

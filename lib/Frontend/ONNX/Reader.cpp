@@ -76,6 +76,17 @@ std::string describe(const NodeProto &node) {
   return "node '" + name + "' (" + node.op_type() + ")";
 }
 
+/// The PyTorch module of a TorchScript node is in its name:
+/// /h.0/attn/c_attn/MatMul is of h.0.attn.c_attn. Nodes of the model itself
+/// have none.
+std::string moduleOfName(StringRef name) {
+  if (!name.consume_front("/") || !name.contains('/'))
+    return "";
+  std::string module = name.rsplit('/').first.str();
+  std::replace(module.begin(), module.end(), '/', '.');
+  return module;
+}
+
 /// The module's path: the last but one entry of a Python list of strings, such
 /// as ['', 'model', 'model.layers.0', 'linear_1'].
 std::string moduleOfScopes(StringRef list) {
@@ -420,18 +431,18 @@ LogicalResult Reader::readNode(const NodeProto &node,
       return failure();
     fields.push_back(builder.getNamedAttr(attribute.name(), *value));
   }
-  StringAttr scope;
+  std::string module = moduleOfName(node.name());
   for (const auto &entry : node.metadata_props())
     if (entry.key() == kNameScopes)
-      if (std::string module = moduleOfScopes(entry.value()); !module.empty())
-        scope = builder.getStringAttr(module);
+      module = moduleOfScopes(entry.value());
 
   SmallVector<Type> types(node.output_size(),
                           ValueType::get(builder.getContext()));
   auto op = NodeOp::create(
       builder, loc, types, builder.getStringAttr(node.op_type()), inputs,
       builder.getI64IntegerAttr(opset->second),
-      domain.empty() ? StringAttr() : builder.getStringAttr(domain), scope,
+      domain.empty() ? StringAttr() : builder.getStringAttr(domain),
+      module.empty() ? StringAttr() : builder.getStringAttr(module),
       builder.getDictionaryAttr(fields));
   for (auto [output, result] : llvm::zip_equal(node.output(), op.getResults()))
     if (!output.empty() && failed(define(output, result, loc)))

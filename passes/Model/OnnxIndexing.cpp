@@ -1,0 +1,170 @@
+//===- OnnxIndexing.cpp - nodes that pick elements
+//--------------------------===//
+//
+// Most gathers are something simpler in disguise: an embedding, a slice, or
+// (padding masks, read element by element) a reshape. Saying so keeps samples
+// of a batch visibly apart, and gives the float ones an adjoint.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OnnxToHet.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace autohet;
+
+using Results = SmallVectorImpl<Value>;
+
+/// The elements of an integer constant; nothing where the value is none.
+static std::optional<SmallVector<int64_t>> constantElements(Value value) {
+  DenseElementsAttr elements;
+  if (!matchPattern(value, m_Constant(&elements)))
+    return std::nullopt;
+  SmallVector<int64_t> result;
+  for (const APInt &element : elements.getValues<APInt>())
+    result.push_back(element.getSExtValue());
+  return result;
+}
+
+/// Whether the values are 0, 1, 2 ... count - 1.
+static bool isIota(ArrayRef<int64_t> values, int64_t count) {
+  return int64_t(values.size()) == count &&
+         llvm::all_of(llvm::enumerate(values), [](auto entry) {
+           return entry.value() == int64_t(entry.index());
+         });
+}
+
+static LogicalResult convertGather(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(2)))
+    return failure();
+  auto axis = node.normalizeAxis(node.intField("axis", 0), node.rank(0));
+  if (failed(axis))
+    return failure();
+  if (!isa<IntegerType>(node.type(1).getElementType()))
+    return node.error() << "indices are " << node.type(1)
+                        << ", wanted integers";
+  Value data = node.operand(0), indices = node.operand(1);
+  ArrayRef<int64_t> shape = node.shape(0);
+  int64_t extent = shape[*axis];
+  SmallVector<int64_t> resultShape(shape.take_front(*axis));
+  llvm::append_range(resultShape, node.shape(1));
+  llvm::append_range(resultShape, shape.drop_front(*axis + 1));
+
+  if (auto constant = constantElements(indices)) {
+    for (int64_t &index : *constant) {
+      if (index < -extent || index >= extent)
+        return node.error() << "index " << index << " is outside dim " << *axis
+                            << " of " << node.type(0);
+      if (index < 0)
+        index += extent;
+    }
+    if (isIota(*constant, extent)) {
+      results.push_back(node.reshape(data, resultShape));
+      return success();
+    }
+    // Neighbouring rows are a slice; one row is too.
+    bool consecutive = !constant->empty();
+    for (size_t i = 1; i < constant->size(); ++i)
+      consecutive &= (*constant)[i] == (*constant)[i - 1] + 1;
+    if (consecutive) {
+      SmallVector<int64_t> offsets(shape.size(), 0), sizes(shape),
+          strides(shape.size(), 1);
+      offsets[*axis] = constant->front();
+      sizes[*axis] = constant->size();
+      Value part = node.create<het::SliceOp>(data, ArrayRef<int64_t>(offsets),
+                                             ArrayRef<int64_t>(sizes),
+                                             ArrayRef<int64_t>(strides));
+      results.push_back(node.reshape(part, resultShape));
+      return success();
+    }
+    // Rows of a table are counted from the front only.
+    auto type =
+        RankedTensorType::get(node.shape(1), node.builder().getI64Type());
+    indices = het::ConstantOp::create(
+        node.builder(), node.loc(),
+        DenseElementsAttr::get(type, ArrayRef(*constant)));
+  }
+  if (isFloatTensor(data) && node.rank(0) == 2 && *axis == 0) {
+    results.push_back(
+        node.create<het::EmbeddingOp>(data, indices, IntegerAttr()));
+    return success();
+  }
+  results.push_back(node.create<het::GatherOp>(data, indices, *axis));
+  return success();
+}
+
+static LogicalResult convertGatherNd(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(2)))
+    return failure();
+  if (!isa<IntegerType>(node.type(1).getElementType()) || node.rank(1) == 0)
+    return node.error() << "indices are " << node.type(1)
+                        << ", wanted tuples of integers";
+  int64_t batchDims = node.intField("batch_dims", 0);
+  int64_t tuple = node.shape(1).back();
+  if (batchDims < 0 || batchDims >= node.rank(1) ||
+      batchDims + tuple > node.rank(0))
+    return node.error() << "tuples of " << tuple << " after " << batchDims
+                        << " batch dims do not index " << node.type(0);
+  auto constant = constantElements(node.operand(1));
+  if (constant && batchDims == 0) {
+    // Each tuple as one row-major index; rows in order are a reshape.
+    SmallVector<int64_t> rows;
+    int64_t count = 1;
+    for (int64_t extent : node.shape(0).take_front(tuple))
+      count *= extent;
+    for (size_t i = 0; tuple && i < constant->size(); i += tuple) {
+      int64_t row = 0;
+      for (int64_t t = 0; t < tuple; ++t) {
+        int64_t index = (*constant)[i + t], extent = node.shape(0)[t];
+        if (index < -extent || index >= extent)
+          return node.error() << "index " << index << " is outside dim " << t
+                              << " of " << node.type(0);
+        row = row * extent + (index < 0 ? index + extent : index);
+      }
+      rows.push_back(row);
+    }
+    if (isIota(rows, count)) {
+      SmallVector<int64_t> shape(node.shape(1).drop_back());
+      llvm::append_range(shape, node.shape(0).drop_front(tuple));
+      results.push_back(node.reshape(node.operand(0), shape));
+      return success();
+    }
+  }
+  results.push_back(node.create<het::GatherNdOp>(node.operand(0),
+                                                 node.operand(1), batchDims));
+  return success();
+}
+
+/// Keeps the triangle at and above (or below) the k-th diagonal.
+static LogicalResult convertTrilu(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(1)))
+    return failure();
+  int64_t rank = node.rank(0), diagonal = 0;
+  if (rank < 2)
+    return node.error() << "operand 0 is " << node.type(0)
+                        << ", wanted matrices";
+  if (node.has(1)) {
+    auto k = node.constantInts(1, "k");
+    if (failed(k))
+      return failure();
+    diagonal = k->front();
+  }
+  Type i64 = node.builder().getI64Type();
+  int64_t rows = node.shape(0)[rank - 2], columns = node.shape(0)[rank - 1];
+  Value row = node.reshape(
+      node.create<het::IotaOp>(diagonal, int64_t(1), rows, i64), {rows, 1});
+  Value column = node.create<het::IotaOp>(int64_t(0), int64_t(1), columns, i64);
+  auto keeps = node.intField("upper", 1) ? het::ComparePredicate::ge
+                                         : het::ComparePredicate::le;
+  Value kept = node.create<het::CompareOp>(keeps, column, row);
+  results.push_back(node.create<het::SelectOp>(
+      kept, node.operand(0), node.scalarLike(node.operand(0), 0)));
+  return success();
+}
+
+void autohet::addIndexHandlers(OnnxHandlers &handlers) {
+  handlers["Gather"] = convertGather;
+  handlers["GatherND"] = convertGatherNd;
+  handlers["Trilu"] = convertTrilu;
+}

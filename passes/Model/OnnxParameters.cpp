@@ -1,0 +1,281 @@
+//===- OnnxParameters.cpp - which constants are parameters
+//------------------===//
+//
+// PyTorch's exporters keep the names of parameters, with one exception: the
+// weight of a Linear is folded to its transpose and named after a counter
+// (`val_12`, `onnx::MatMul_34`). The module it belongs to is still known, as
+// the node's scope, and gives it back its name and shape.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OnnxParameters.h"
+#include "autohet/Dialect/Het/Het.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Regex.h"
+
+using namespace mlir;
+using namespace autohet;
+using onnx::InitializerOp;
+using onnx::NodeOp;
+
+/// A float constant of two or more elements; all others are values.
+static bool isParameter(InitializerOp constant) {
+  return constant.getFile().has_value();
+}
+
+/// A name that an exporter made up.
+static bool isCounterName(StringRef name) {
+  static const llvm::Regex pattern("^(val_[0-9]+|onnx::[A-Za-z]+_[0-9]+)$");
+  return pattern.match(name);
+}
+
+namespace {
+/// How a constant is used, where all its uses are alike.
+struct WeightUse {
+  bool isRightOperand = false;
+  bool isTransposed = false; // by the exporter: x · W with W = weight^T
+  std::string module;
+};
+} // namespace
+
+static WeightUse weightUse(InitializerOp constant) {
+  WeightUse result;
+  if (cast<RankedTensorType>(constant.getType()).getRank() != 2)
+    return result;
+  for (OpOperand &use : constant->getUses()) {
+    auto node = dyn_cast<NodeOp>(use.getOwner());
+    if (!node || use.getOperandNumber() != 1)
+      return {};
+    bool isGemm = node.getOpType() == "Gemm";
+    if (!isGemm && node.getOpType() != "MatMul")
+      return {};
+    auto transB = node.getFields().getAs<IntegerAttr>("transB");
+    bool transposed = !isGemm || !transB || transB.getInt() == 0;
+    if (result.isRightOperand && transposed != result.isTransposed)
+      return {};
+    if (!result.isRightOperand)
+      result.module = node.getScope().value_or("").str();
+    result.isRightOperand = true;
+    result.isTransposed = transposed;
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Contents
+//===----------------------------------------------------------------------===//
+
+static std::unique_ptr<llvm::MemoryBuffer> readBytes(InitializerOp constant) {
+  auto buffer = llvm::MemoryBuffer::getFileSlice(
+      *constant.getFile(), *constant.getBytes(), *constant.getOffset());
+  if (!buffer) {
+    emitError(constant.getLoc()) << "cannot read '" << *constant.getFile()
+                                 << "': " << buffer.getError().message();
+    return nullptr;
+  }
+  return std::move(*buffer);
+}
+
+static bool equalTransposed(StringRef a, StringRef b, int64_t rows,
+                            int64_t columns, unsigned width) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c)
+      if (a.substr((r * columns + c) * width, width) !=
+          b.substr((c * rows + r) * width, width))
+        return false;
+  return true;
+}
+
+/// Whether `b` holds the elements of `a`, or of its transpose. Nothing:
+/// neither.
+static FailureOr<std::optional<bool>> isCopy(InitializerOp a, InitializerOp b) {
+  auto typeA = cast<RankedTensorType>(a.getType());
+  auto typeB = cast<RankedTensorType>(b.getType());
+  if (typeA.getElementType() != typeB.getElementType() ||
+      typeA.getNumElements() != typeB.getNumElements())
+    return std::optional<bool>();
+  auto bytesA = readBytes(a), bytesB = readBytes(b);
+  if (!bytesA || !bytesB)
+    return failure();
+  if (typeA == typeB && bytesA->getBuffer() == bytesB->getBuffer())
+    return std::optional<bool>(false);
+  if (typeA.getRank() == 2 && typeB.getRank() == 2 &&
+      typeA.getDimSize(0) == typeB.getDimSize(1) &&
+      equalTransposed(bytesA->getBuffer(), bytesB->getBuffer(),
+                      typeA.getDimSize(0), typeA.getDimSize(1),
+                      typeA.getElementTypeBitWidth() / 8))
+    return std::optional<bool>(true);
+  return std::optional<bool>();
+}
+
+//===----------------------------------------------------------------------===//
+// Analysis
+//===----------------------------------------------------------------------===//
+
+FailureOr<OnnxParameters>
+OnnxParameters::analyze(func::FuncOp graph, ArrayRef<std::string> ties,
+                        ArrayRef<std::string> shared) {
+  OnnxParameters result;
+  llvm::StringMap<unsigned> claims;
+  for (auto constant : graph.getOps<InitializerOp>()) {
+    ++claims[constant.getName()];
+    if (!isParameter(constant))
+      continue;
+    Type element = cast<RankedTensorType>(constant.getType()).getElementType();
+    if (!element.isF32() && !constant->use_empty())
+      return emitError(constant.getLoc())
+             << "constant '" << constant.getName() << "' holds " << element
+             << " weights; only float32 models are supported";
+    Parameter &parameter = result.parameters[constant];
+    parameter.name = constant.getName().str();
+    WeightUse use = weightUse(constant);
+    if (!use.isRightOperand || use.module.empty() ||
+        !isCounterName(constant.getName()))
+      continue;
+    parameter.name = use.module + ".weight";
+    parameter.transposed = use.isTransposed;
+    ++claims[parameter.name];
+  }
+  // A derived name that something else has too is no name.
+  for (auto &[op, parameter] : result.parameters) {
+    StringRef own = cast<InitializerOp>(op).getName();
+    if (parameter.name == own || claims[parameter.name] == 1)
+      continue;
+    parameter.name = own.str();
+    parameter.transposed = false;
+  }
+
+  for (const std::string &name : shared) {
+    InitializerOp constant = result.find(name);
+    if (!constant)
+      return emitError(graph.getLoc())
+             << "--shared " << name << ": the model has no such parameter";
+    result.parameters[constant].shared = true;
+  }
+  for (const std::string &pair : ties) {
+    // Names may contain '=' no more than PyTorch's do: not at all.
+    auto [name, other] = StringRef(pair).split('=');
+    if (other.empty())
+      return emitError(graph.getLoc())
+             << "--tie " << pair << ": wanted NAME=OTHER";
+    if (failed(result.tie(graph, name, other)))
+      return failure();
+  }
+  result.mentionEqualConstants();
+  return result;
+}
+
+InitializerOp OnnxParameters::find(StringRef name) {
+  InitializerOp derived;
+  for (auto &[op, parameter] : parameters) {
+    if (cast<InitializerOp>(op).getName() == name)
+      return cast<InitializerOp>(op);
+    if (parameter.name == name)
+      derived = cast<InitializerOp>(op);
+  }
+  return derived;
+}
+
+LogicalResult OnnxParameters::tie(func::FuncOp graph, StringRef name,
+                                  StringRef other) {
+  InitializerOp constants[2];
+  for (auto [constant, wanted] :
+       llvm::zip_equal(constants, ArrayRef<StringRef>{name, other})) {
+    constant = find(wanted);
+    if (!constant)
+      return emitError(graph.getLoc())
+             << "--tie " << name << "=" << other
+             << ": the model has no parameter '" << wanted << "'";
+  }
+  auto [original, copy] = constants;
+  // A copy of a copy is one of the first.
+  while (parameters[original].original)
+    original = parameters[original].original;
+  if (original == copy)
+    return emitError(graph.getLoc()) << "--tie " << name << "=" << other
+                                     << ": they are one parameter already";
+  auto transposed = isCopy(original, copy);
+  if (failed(transposed))
+    return failure();
+  if (!*transposed)
+    return emitError(copy.getLoc())
+           << "--tie " << name << "=" << other << ": the constants differ ("
+           << original.getType() << " and " << copy.getType()
+           << "), so they are not one parameter";
+  Parameter &parameter = parameters[copy];
+  parameter.original = original;
+  parameter.copyIsTransposed = **transposed;
+  parameters[original].shared = true;
+  return success();
+}
+
+/// Only tables and heads: elsewhere, equal constants are freshly initialised.
+void OnnxParameters::mentionEqualConstants() {
+  SmallVector<InitializerOp> tables, heads;
+  for (auto &[op, parameter] : parameters) {
+    auto constant = cast<InitializerOp>(op);
+    if (parameter.original)
+      continue;
+    if (weightUse(constant).isRightOperand) {
+      heads.push_back(constant);
+      continue;
+    }
+    for (OpOperand &use : constant->getUses())
+      if (auto node = dyn_cast<NodeOp>(use.getOwner()))
+        if (node.getOpType() == "Gather" && use.getOperandNumber() == 0) {
+          tables.push_back(constant);
+          break;
+        }
+  }
+  for (InitializerOp table : tables)
+    for (InitializerOp head : heads) {
+      if (parameters[table].shared)
+        continue;
+      auto copy = isCopy(table, head);
+      if (succeeded(copy) && *copy)
+        emitRemark(head.getLoc())
+            << "constants '" << table.getName() << "' and '" << head.getName()
+            << "' are equal but not linked, and are trained apart; if the "
+               "model "
+               "ties them, pass --tie "
+            << table.getName() << "=" << head.getName();
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Uses
+//===----------------------------------------------------------------------===//
+
+Value OnnxParameters::use(InitializerOp constant, OpBuilder &builder,
+                          Location loc) {
+  Parameter &asked = parameters[constant];
+  InitializerOp original = asked.original ? asked.original : constant;
+  Parameter &parameter = parameters[original];
+  ++parameter.uses;
+  auto stored = cast<RankedTensorType>(original.getType());
+  SmallVector<int64_t> shape(stored.getShape());
+  if (parameter.transposed)
+    std::reverse(shape.begin(), shape.end());
+  Value value = het::ParameterOp::create(builder, loc, stored.clone(shape),
+                                         parameter.name, /*trained=*/true);
+  // From PyTorch's layout to the original's in the file, to this constant's.
+  if (parameter.transposed != asked.copyIsTransposed)
+    value = builder.createOrFold<het::TransposeOp>(loc, value,
+                                                   ArrayRef<int64_t>{1, 0});
+  return value;
+}
+
+void OnnxParameters::createSources(OpBuilder &builder) {
+  for (auto &[op, parameter] : parameters) {
+    if (!parameter.uses)
+      continue;
+    auto constant = cast<InitializerOp>(op);
+    het::WeightSourceOp::create(
+        builder, constant.getLoc(), parameter.name, *constant.getFile(),
+        *constant.getOffset(), parameter.transposed, parameter.shared,
+        /*untrained=*/false, /*reason=*/StringAttr(), constant.getType());
+  }
+}

@@ -1,0 +1,55 @@
+//===- OnnxParameters.h - which constants are parameters -------*- C++ -*-===//
+//
+// A file's constants have the exporter's names and layouts. Here each gets the
+// name and shape that it has in PyTorch, as far as the file still tells.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_PASSES_MODEL_ONNXPARAMETERS_H
+#define AUTOHET_PASSES_MODEL_ONNXPARAMETERS_H
+
+#include "autohet/Dialect/Onnx/Onnx.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace autohet {
+
+class OnnxParameters {
+public:
+  struct Parameter {
+    std::string name;
+    /// The parameter is the transpose of the constant in the file.
+    bool transposed = false;
+    /// Several uses are intended.
+    bool shared = false;
+    /// Another constant that this one is a copy of, perhaps a transposed one.
+    onnx::InitializerOp original;
+    bool copyIsTransposed = false;
+    unsigned uses = 0;
+  };
+
+  /// `ties` are `NAME=OTHER`; names may be the file's or the derived ones.
+  static mlir::FailureOr<OnnxParameters>
+  analyze(mlir::func::FuncOp graph, llvm::ArrayRef<std::string> ties,
+          llvm::ArrayRef<std::string> shared);
+
+  /// One use of the constant: its value, as the file has it.
+  mlir::Value use(onnx::InitializerOp constant, mlir::OpBuilder &builder,
+                  mlir::Location loc);
+
+  /// Creates a `het.weight_source` for each parameter that is used.
+  void createSources(mlir::OpBuilder &builder);
+
+private:
+  mlir::LogicalResult tie(mlir::func::FuncOp graph, llvm::StringRef name,
+                          llvm::StringRef other);
+  void mentionEqualConstants();
+  onnx::InitializerOp find(llvm::StringRef name);
+
+  llvm::MapVector<mlir::Operation *, Parameter> parameters;
+};
+
+} // namespace autohet
+
+#endif

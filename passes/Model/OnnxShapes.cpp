@@ -1,0 +1,416 @@
+//===- OnnxShapes.cpp - nodes that compute and change shapes
+//----------------===//
+//
+// All extents are known here, so what ONNX computes at run time is computed
+// now: the operands that hold shapes have folded to constants before they are
+// asked.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OnnxToHet.h"
+
+using namespace mlir;
+using namespace autohet;
+
+using Results = SmallVectorImpl<Value>;
+
+//===----------------------------------------------------------------------===//
+// Shapes as values
+//===----------------------------------------------------------------------===//
+
+static LogicalResult convertShape(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(1)))
+    return failure();
+  ArrayRef<int64_t> shape = node.shape(0);
+  int64_t rank = shape.size();
+  // Opset 15 takes a part of the shape; both ends are clamped.
+  auto clamp = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
+  int64_t start = clamp(node.intField("start", 0));
+  int64_t end = std::max(start, clamp(node.intField("end", rank)));
+  results.push_back(node.constantInts(shape.slice(start, end - start)));
+  return success();
+}
+
+static LogicalResult convertSize(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(1)))
+    return failure();
+  results.push_back(
+      node.reshape(node.constantInts({node.type(0).getNumElements()}), {}));
+  return success();
+}
+
+static LogicalResult convertConstantOfShape(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(1)))
+    return failure();
+  auto shape = node.constantInts(0, "shape");
+  if (failed(shape))
+    return failure();
+  if (llvm::any_of(*shape, [](int64_t extent) { return extent < 0; }))
+    return node.error() << "shape [" << *shape << "] has a negative extent";
+  auto value = node.fieldOfType<DenseElementsAttr>("value");
+  if (value && value.getNumElements() != 1)
+    return node.error() << "value is " << value.getType()
+                        << ", wanted one element";
+  Attribute element = value ? *value.getValues<Attribute>().begin()
+                            : Attribute(node.builder().getF32FloatAttr(0));
+  Type elementType =
+      value ? value.getElementType() : node.builder().getF32Type();
+  results.push_back(het::ConstantOp::create(
+      node.builder(), node.loc(),
+      DenseElementsAttr::get(RankedTensorType::get(*shape, elementType),
+                             element)));
+  return success();
+}
+
+static LogicalResult convertRange(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(3)))
+    return failure();
+  Type element = node.type(0).getElementType();
+  int64_t bounds[3];
+  for (unsigned i = 0; i < 3; ++i) {
+    StringRef what = i == 0 ? "start" : i == 1 ? "limit" : "delta";
+    if (isa<FloatType>(element)) {
+      auto value = node.constantFloat(i, what);
+      if (failed(value))
+        return failure();
+      bounds[i] = int64_t(*value);
+      if (double(bounds[i]) != *value)
+        return node.error()
+               << what << " is " << *value << ", wanted a whole number";
+      continue;
+    }
+    auto values = node.constantInts(i, what);
+    if (failed(values))
+      return failure();
+    if (values->size() != 1)
+      return node.error() << what << " is " << node.type(i)
+                          << ", wanted one number";
+    bounds[i] = values->front();
+  }
+  auto [start, limit, delta] = bounds;
+  if (delta == 0)
+    return node.error() << "delta is 0";
+  int64_t span = delta > 0 ? limit - start : start - limit;
+  int64_t count =
+      span <= 0 ? 0 : llvm::divideCeil(span, delta > 0 ? delta : -delta);
+  results.push_back(node.create<het::IotaOp>(start, delta, count, element));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+static LogicalResult convertReshape(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(2)))
+    return failure();
+  auto wanted = node.constantInts(1, "shape");
+  if (failed(wanted))
+    return failure();
+  SmallVector<int64_t> shape(*wanted);
+  bool allowZero = node.intField("allowzero", 0);
+  int64_t total = node.type(0).getNumElements(), known = 1, unknown = -1;
+  bool holds = true;
+  for (auto [i, extent] : llvm::enumerate(shape)) {
+    if (extent == 0 && !allowZero) {
+      holds &= int64_t(i) < node.rank(0);
+      extent = holds ? node.shape(0)[i] : 0;
+    }
+    if (extent == -1) {
+      holds &= unknown == -1;
+      unknown = i;
+      continue;
+    }
+    holds &= extent >= 0;
+    known *= extent;
+  }
+  if (unknown != -1) {
+    holds &= known != 0 && total % known == 0;
+    shape[unknown] = holds ? total / known : 0;
+  } else {
+    holds &= known == total;
+  }
+  if (!holds)
+    return node.error() << "a tensor of shape [" << node.shape(0) << "] has "
+                        << total << " elements and cannot be given shape ["
+                        << *wanted << "], which takes "
+                        << (unknown == -1 ? "" : "a multiple of ") << known
+                        << "; was the model exported with dims fixed that are "
+                           "now bound to others?";
+  results.push_back(node.reshape(node.operand(0), shape));
+  return success();
+}
+
+static LogicalResult convertFlatten(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(1)))
+    return failure();
+  int64_t axis = node.intField("axis", 1), rank = node.rank(0);
+  if (axis < -rank || axis > rank)
+    return node.error() << "axis " << axis << " is outside a tensor of rank "
+                        << rank;
+  if (axis < 0)
+    axis += rank;
+  int64_t outer = 1, inner = 1;
+  for (auto [i, extent] : llvm::enumerate(node.shape(0)))
+    (int64_t(i) < axis ? outer : inner) *= extent;
+  results.push_back(node.reshape(node.operand(0), {outer, inner}));
+  return success();
+}
+
+static LogicalResult convertSqueeze(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(1)))
+    return failure();
+  auto axes = node.fieldOrOperand("axes", 1);
+  if (failed(axes))
+    return failure();
+  SmallVector<int64_t> dropped;
+  if (*axes) {
+    auto normal = node.normalizeAxes(**axes, node.rank(0));
+    if (failed(normal))
+      return failure();
+    dropped = *normal;
+  }
+  SmallVector<int64_t> shape;
+  for (auto [i, extent] : llvm::enumerate(node.shape(0))) {
+    bool drop = *axes ? llvm::is_contained(dropped, int64_t(i)) : extent == 1;
+    if (drop && extent != 1)
+      return node.error() << "dim " << i << " has extent " << extent
+                          << ", wanted 1 to squeeze it";
+    if (!drop)
+      shape.push_back(extent);
+  }
+  results.push_back(node.reshape(node.operand(0), shape));
+  return success();
+}
+
+static LogicalResult convertUnsqueeze(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(1)))
+    return failure();
+  auto axes = node.fieldOrOperand("axes", 1);
+  if (failed(axes))
+    return failure();
+  if (!*axes)
+    return node.error() << "has no axes";
+  int64_t rank = node.rank(0) + (*axes)->size();
+  auto added = node.normalizeAxes(**axes, rank);
+  if (failed(added))
+    return failure();
+  SmallVector<int64_t> shape;
+  ArrayRef<int64_t> rest = node.shape(0);
+  for (int64_t i = 0; i < rank; ++i) {
+    if (llvm::is_contained(*added, i)) {
+      shape.push_back(1);
+      continue;
+    }
+    shape.push_back(rest.front());
+    rest = rest.drop_front();
+  }
+  results.push_back(node.reshape(node.operand(0), shape));
+  return success();
+}
+
+static LogicalResult convertTranspose(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(1)))
+    return failure();
+  int64_t rank = node.rank(0);
+  SmallVector<int64_t> permutation;
+  if (auto perm = node.intsField("perm"))
+    permutation = *perm;
+  else
+    for (int64_t i = rank; i-- > 0;)
+      permutation.push_back(i);
+  SmallVector<int64_t> sorted(permutation);
+  llvm::sort(sorted);
+  bool valid = int64_t(sorted.size()) == rank;
+  for (auto [i, dim] : llvm::enumerate(sorted))
+    valid &= dim == int64_t(i);
+  if (!valid)
+    return node.error() << "perm [" << permutation
+                        << "] is no order of the dims of " << node.type(0);
+  results.push_back(node.transpose(node.operand(0), permutation));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Repeating and joining
+//===----------------------------------------------------------------------===//
+
+/// Broadcasts both ways: extents of 1 in `shape` keep the operand's.
+static LogicalResult convertExpand(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(2)))
+    return failure();
+  auto wanted = node.constantInts(1, "shape");
+  if (failed(wanted))
+    return failure();
+  auto shape = het::broadcastShapes(node.shape(0), *wanted);
+  if (failed(shape) ||
+      llvm::any_of(*shape, [](int64_t extent) { return extent < 0; }))
+    return node.error() << "shape [" << node.shape(0)
+                        << "] cannot be expanded to [" << *wanted << "]";
+  results.push_back(node.broadcast(node.operand(0), *shape));
+  return success();
+}
+
+/// Each dim is repeated as a whole: [d] -> [1, d] -> [r, d] -> [r * d].
+static LogicalResult convertTile(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(2)))
+    return failure();
+  auto repeats = node.constantInts(1, "repeats");
+  if (failed(repeats))
+    return failure();
+  if (int64_t(repeats->size()) != node.rank(0) ||
+      llvm::any_of(*repeats, [](int64_t times) { return times < 0; }))
+    return node.error() << "repeats are [" << *repeats
+                        << "], wanted one a dim of " << node.type(0);
+  SmallVector<int64_t> split, repeated, joined;
+  for (auto [extent, times] : llvm::zip(node.shape(0), *repeats)) {
+    split.append({1, extent});
+    repeated.append({times, extent});
+    joined.push_back(times * extent);
+  }
+  Value value = node.reshape(node.operand(0), split);
+  value = node.broadcast(value, repeated);
+  results.push_back(node.reshape(value, joined));
+  return success();
+}
+
+static LogicalResult convertConcat(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(std::max(node.numOperands(), 1u))))
+    return failure();
+  auto axis = node.normalizeAxis(node.intField("axis", 0), node.rank(0));
+  if (failed(axis))
+    return failure();
+  SmallVector<Value> parts;
+  for (unsigned i = 0; i < node.numOperands(); ++i) {
+    SmallVector<int64_t> shape(node.shape(i));
+    bool agrees =
+        node.type(i).getElementType() == node.type(0).getElementType() &&
+        node.rank(i) == node.rank(0);
+    if (agrees) {
+      shape[*axis] = node.shape(0)[*axis];
+      agrees = ArrayRef<int64_t>(shape) == node.shape(0);
+    }
+    if (!agrees)
+      return node.error() << "operands " << node.type(0) << " and "
+                          << node.type(i) << " differ in more than dim "
+                          << *axis;
+    parts.push_back(node.operand(i));
+  }
+  results.push_back(node.create<het::ConcatOp>(ValueRange(parts), *axis));
+  return success();
+}
+
+/// Equal parts by number of results, or sizes from a field (before opset 13) or
+/// an operand.
+static LogicalResult convertSplit(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(1)))
+    return failure();
+  auto axis = node.normalizeAxis(node.intField("axis", 0), node.rank(0));
+  auto given = node.fieldOrOperand("split", 1);
+  if (failed(axis) || failed(given))
+    return failure();
+  int64_t extent = node.shape(0)[*axis], count = node.numResults();
+  SmallVector<int64_t> sizes;
+  if (*given) {
+    sizes = **given;
+  } else {
+    // The last part is smaller where the dim does not divide.
+    int64_t size = llvm::divideCeil(extent, count);
+    for (int64_t i = 0, left = extent; i < count; ++i, left -= sizes.back())
+      sizes.push_back(std::min(size, left));
+  }
+  int64_t sum = 0;
+  for (int64_t size : sizes)
+    sum += size;
+  if (int64_t(sizes.size()) != count || sum != extent)
+    return node.error() << "parts [" << sizes << "] do not make up dim "
+                        << *axis << " of " << node.type(0) << " in " << count
+                        << " results";
+  SmallVector<int64_t> offsets(node.rank(0), 0), strides(node.rank(0), 1);
+  SmallVector<int64_t> shape(node.shape(0));
+  for (int64_t size : sizes) {
+    shape[*axis] = size;
+    results.push_back(node.create<het::SliceOp>(
+        node.operand(0), ArrayRef<int64_t>(offsets), ArrayRef<int64_t>(shape),
+        ArrayRef<int64_t>(strides)));
+    offsets[*axis] += size;
+  }
+  return success();
+}
+
+static LogicalResult convertSlice(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(3)))
+    return failure();
+  auto starts = node.constantInts(1, "starts");
+  auto ends = node.constantInts(2, "ends");
+  if (failed(starts) || failed(ends))
+    return failure();
+  SmallVector<int64_t> axes, steps(starts->size(), 1);
+  for (int64_t i = 0; i < int64_t(starts->size()); ++i)
+    axes.push_back(i);
+  for (auto [operand, into, what] :
+       {std::tuple(3u, &axes, "axes"), std::tuple(4u, &steps, "steps")}) {
+    if (!node.has(operand))
+      continue;
+    auto values = node.constantInts(operand, what);
+    if (failed(values))
+      return failure();
+    *into = *values;
+  }
+  if (ends->size() != starts->size() || axes.size() != starts->size() ||
+      steps.size() != starts->size())
+    return node.error()
+           << "starts, ends, axes and steps have different lengths";
+  SmallVector<int64_t> offsets(node.rank(0), 0), sizes(node.shape(0)),
+      strides(node.rank(0), 1);
+  for (auto [start, end, signedAxis, step] :
+       llvm::zip(*starts, *ends, axes, steps)) {
+    auto axis = node.normalizeAxis(signedAxis, node.rank(0));
+    if (failed(axis))
+      return failure();
+    if (step == 0)
+      return node.error() << "a step is 0";
+    int64_t extent = node.shape(0)[*axis];
+    // Ends may be far outside (INT64_MAX): clamp before any arithmetic.
+    auto clamp = [&](int64_t at, int64_t low, int64_t high) {
+      return std::clamp(at < 0 ? std::max(at + extent, int64_t(-1)) : at, low,
+                        high);
+    };
+    int64_t first =
+        step > 0 ? clamp(start, 0, extent) : clamp(start, 0, extent - 1);
+    int64_t last =
+        step > 0 ? clamp(end, 0, extent) : clamp(end, -1, extent - 1);
+    int64_t span = step > 0 ? last - first : first - last;
+    offsets[*axis] = first;
+    strides[*axis] = step;
+    sizes[*axis] =
+        span <= 0 ? 0 : llvm::divideCeil(span, step > 0 ? step : -step);
+  }
+  results.push_back(node.create<het::SliceOp>(
+      node.operand(0), ArrayRef<int64_t>(offsets), ArrayRef<int64_t>(sizes),
+      ArrayRef<int64_t>(strides)));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Table
+//===----------------------------------------------------------------------===//
+
+void autohet::addShapeHandlers(OnnxHandlers &handlers) {
+  handlers["Shape"] = convertShape;
+  handlers["Size"] = convertSize;
+  handlers["ConstantOfShape"] = convertConstantOfShape;
+  handlers["Range"] = convertRange;
+  handlers["Reshape"] = convertReshape;
+  handlers["Flatten"] = convertFlatten;
+  handlers["Squeeze"] = convertSqueeze;
+  handlers["Unsqueeze"] = convertUnsqueeze;
+  handlers["Transpose"] = convertTranspose;
+  handlers["Expand"] = convertExpand;
+  handlers["Tile"] = convertTile;
+  handlers["Concat"] = convertConcat;
+  handlers["Split"] = convertSplit;
+  handlers["Slice"] = convertSlice;
+}

@@ -1,0 +1,280 @@
+//===- OnnxToHet.cpp - from nodes to the model
+//------------------------------===//
+//
+// Binds the dims, then converts node by node, in the file's order. Every op is
+// folded as it is created: by the time a node asks for its shape, the chain
+// that computes it has become a constant.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OnnxToHet.h"
+#include "autohet/Passes/Model/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace autohet {
+#define GEN_PASS_DEF_ONNXTOHET
+#include "autohet/Passes/Model/Passes.h.inc"
+} // namespace autohet
+
+using namespace mlir;
+using namespace autohet;
+
+namespace {
+
+struct OnnxToHet : autohet::impl::OnnxToHetBase<OnnxToHet> {
+  using OnnxToHetBase::OnnxToHetBase;
+
+  void runOnOperation() override {
+    addElementwiseHandlers(handlers);
+    addShapeHandlers(handlers);
+    addIndexHandlers(handlers);
+    addProductHandlers(handlers);
+    addNormHandlers(handlers);
+    addAttentionHandlers(handlers);
+    auto graphs = llvm::to_vector(getOperation().getOps<func::FuncOp>());
+    for (func::FuncOp graph : graphs)
+      if (failed(convert(graph)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult convert(func::FuncOp graph);
+  LogicalResult findUnsupported(func::FuncOp graph);
+  LogicalResult bindDims(func::FuncOp graph);
+  FailureOr<func::FuncOp> createFunction(func::FuncOp graph);
+
+  OnnxHandlers handlers;
+  /// Extents of symbolic dims.
+  llvm::StringMap<int64_t> bound;
+  /// The symbol of the batch dim, or empty where its extent is in the file.
+  std::string batchSymbol;
+  int64_t batchSize = 0;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// What cannot be converted at all
+//===----------------------------------------------------------------------===//
+
+LogicalResult OnnxToHet::findUnsupported(func::FuncOp graph) {
+  // All of them at once: a user with three unknown ops wants to know of three.
+  llvm::MapVector<StringAttr, unsigned> counts;
+  Location first = graph.getLoc();
+  for (auto node : graph.getOps<onnx::NodeOp>()) {
+    if (!node.getDomain() && handlers.count(node.getOpType()))
+      continue;
+    if (counts.empty())
+      first = node.getLoc();
+    std::string name = node.getDomain() ? (*node.getDomain() + "::").str() : "";
+    ++counts[StringAttr::get(&getContext(), name + node.getOpType())];
+  }
+  if (counts.empty())
+    return success();
+  InFlightDiagnostic diagnostic = emitError(first)
+                                  << "the model has unsupported ops: ";
+  llvm::interleaveComma(counts, diagnostic, [&](auto &entry) {
+    diagnostic << entry.first.getValue() << " (" << entry.second << ")";
+  });
+  return failure();
+}
+
+//===----------------------------------------------------------------------===//
+// Dims
+//===----------------------------------------------------------------------===//
+
+/// The name of a symbolic dim of an argument; null where the extent is known.
+static StringAttr symbolOf(func::FuncOp graph, unsigned argument, int64_t dim) {
+  auto dims = graph.getArgAttrOfType<ArrayAttr>(argument, onnx::kDimsAttr);
+  return dims && dim < int64_t(dims.size()) ? dyn_cast<StringAttr>(dims[dim])
+                                            : StringAttr();
+}
+
+LogicalResult OnnxToHet::bindDims(func::FuncOp graph) {
+  for (const std::string &binding : dims) {
+    auto [name, number] = StringRef(binding).split('=');
+    int64_t extent = 0;
+    if (number.getAsInteger(10, extent) || extent <= 0)
+      return emitError(graph.getLoc())
+             << "--dim " << binding << ": wanted NAME=N with N at least 1";
+    bound[name] = extent;
+  }
+
+  // The batch: dim 0 of the token inputs, that is of the first integer input.
+  batchSymbol = batchDim;
+  int64_t inFile = 0;
+  for (BlockArgument argument : graph.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type || type.getRank() == 0 || !type.getElementType().isInteger())
+      continue;
+    StringAttr symbol = symbolOf(graph, argument.getArgNumber(), 0);
+    if (symbol && batchSymbol.empty())
+      batchSymbol = symbol.str();
+    if (!symbol)
+      inFile = type.getDimSize(0);
+    break;
+  }
+  if (batchSymbol.empty()) {
+    batchSize = inFile;
+    if (batch && inFile && batch != inFile)
+      return emitError(graph.getLoc())
+             << "the model's batch is fixed to " << inFile
+             << " in its file, but " << int64_t(batch)
+             << " was asked for; export it with a symbolic batch dim, or use "
+             << inFile;
+    return success();
+  }
+  if (batch)
+    bound.try_emplace(batchSymbol, batch);
+  batchSize = bound.lookup(batchSymbol);
+  return success();
+}
+
+FailureOr<func::FuncOp> OnnxToHet::createFunction(func::FuncOp graph) {
+  SmallVector<Type> types;
+  SmallVector<Attribute> attributes;
+  Builder b(&getContext());
+  llvm::StringSet<> used;
+  llvm::MapVector<StringAttr, std::string> unbound;
+  for (BlockArgument argument : graph.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    auto name = graph.getArgAttrOfType<StringAttr>(index, onnx::kNameAttr);
+    if (!type || !name)
+      return graph.emitError()
+             << "argument " << index << " is no named tensor of known rank";
+    SmallVector<int64_t> shape(type.getShape());
+    bool hasBatch = false;
+    for (auto [dim, extent] : llvm::enumerate(shape)) {
+      StringAttr symbol = symbolOf(graph, index, dim);
+      if (dim == 0)
+        hasBatch = batchSymbol.empty()
+                       ? batchSize && extent == batchSize
+                       : symbol && symbol.getValue() == batchSymbol;
+      if (!symbol)
+        continue;
+      used.insert(symbol.getValue());
+      extent = bound.lookup(symbol.getValue());
+      if (!extent)
+        unbound.try_emplace(symbol, name.str());
+    }
+    types.push_back(type.clone(shape));
+    SmallVector<NamedAttribute> entries{
+        b.getNamedAttr(het::kNameAttr, name),
+        b.getNamedAttr(het::kRoleAttr, b.getStringAttr("input"))};
+    if (hasBatch)
+      entries.push_back(
+          b.getNamedAttr("het.batch_dim", b.getI64IntegerAttr(0)));
+    attributes.push_back(b.getDictionaryAttr(entries));
+  }
+  if (!unbound.empty()) {
+    InFlightDiagnostic diagnostic = emitError(graph.getLoc())
+                                    << "dims of the model are unbound: ";
+    llvm::interleaveComma(unbound, diagnostic, [&](auto &entry) {
+      diagnostic << "'" << entry.first.getValue() << "' of input '"
+                 << entry.second << "'";
+    });
+    diagnostic << "; bind each with --dim NAME=N";
+    if (!batchSymbol.empty())
+      diagnostic << " (the batch '" << batchSymbol << "' with --microbatch)";
+    return failure();
+  }
+  for (const auto &entry : bound)
+    if (!used.contains(entry.first())) {
+      InFlightDiagnostic diagnostic = emitError(graph.getLoc())
+                                      << "the model has no symbolic dim '"
+                                      << entry.first() << "'";
+      auto names = llvm::to_vector(used.keys());
+      llvm::sort(names);
+      diagnostic << (names.empty() ? "; all its dims are fixed" : "; it has ");
+      llvm::interleaveComma(names, diagnostic, [&](StringRef name) {
+        diagnostic << "'" << name << "'";
+      });
+      return failure();
+    }
+  OpBuilder builder(graph);
+  auto function = func::FuncOp::create(builder, graph.getLoc(), graph.getName(),
+                                       builder.getFunctionType(types, {}));
+  function.setVisibility(graph.getVisibility());
+  function.setAllArgAttrs(attributes);
+  if (batchSize)
+    function->setAttr("het.batch_size", builder.getI64IntegerAttr(batchSize));
+  function.addEntryBlock();
+  return function;
+}
+
+//===----------------------------------------------------------------------===//
+// The graph
+//===----------------------------------------------------------------------===//
+
+/// Conversion leaves shape chains behind, and what only they used.
+static void eraseUnused(func::FuncOp function) {
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+LogicalResult OnnxToHet::convert(func::FuncOp graph) {
+  bound.clear();
+  if (failed(findUnsupported(graph)) || failed(bindDims(graph)))
+    return failure();
+  auto parameters = OnnxParameters::analyze(graph, ties, shared);
+  if (failed(parameters))
+    return failure();
+  auto function = createFunction(graph);
+  if (failed(function))
+    return failure();
+
+  OpBuilder builder(&getContext());
+  builder.setInsertionPointToStart(&function->getBody().front());
+  OnnxConversion conversion(builder, *parameters);
+  for (auto [from, to] :
+       llvm::zip(graph.getArguments(), function->getArguments()))
+    conversion.bind(from, to);
+
+  for (Operation &op : graph.getBody().front()) {
+    if (auto node = dyn_cast<onnx::NodeOp>(op)) {
+      OnnxNode view(node, conversion);
+      SmallVector<Value> results;
+      if (failed(handlers.lookup(node.getOpType())(view, results)))
+        return failure();
+      for (auto [index, from] : llvm::enumerate(node.getResults())) {
+        Value to = index < results.size() ? results[index] : Value();
+        if (to)
+          conversion.bind(from, to);
+        else if (!from.use_empty())
+          return view.error()
+                 << "result " << index << " is used, which is not supported";
+      }
+      continue;
+    }
+    auto terminator = dyn_cast<func::ReturnOp>(op);
+    if (!terminator)
+      continue; // constants are created where they are used
+    SmallVector<Value> outputs;
+    for (Value operand : terminator.getOperands())
+      outputs.push_back(conversion.lookup(operand, op.getLoc()));
+    func::ReturnOp::create(builder, op.getLoc(), outputs);
+    SmallVector<Attribute> attributes;
+    for (unsigned i = 0; i < outputs.size(); ++i) {
+      auto name = graph.getResultAttrOfType<StringAttr>(i, onnx::kNameAttr);
+      attributes.push_back(name
+                               ? builder.getDictionaryAttr(
+                                     builder.getNamedAttr(het::kNameAttr, name))
+                               : builder.getDictionaryAttr({}));
+    }
+    function->setType(builder.getFunctionType(function->getArgumentTypes(),
+                                              ValueRange(outputs).getTypes()));
+    function->setAllResultAttrs(attributes);
+  }
+  eraseUnused(*function);
+  builder.setInsertionPoint(*function);
+  parameters->createSources(builder);
+  graph.erase();
+  return success();
+}

@@ -1,0 +1,154 @@
+//===- OnnxToHet.h - giving nodes their meaning ----------------*- C++ -*-===//
+//
+// Private to `onnx-to-het`. A handler turns one node into het ops; handlers
+// live in files by family and are found by the node's op type. Adding an
+// operator is adding a handler to its family's table.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_PASSES_MODEL_ONNXTOHET_H
+#define AUTOHET_PASSES_MODEL_ONNXTOHET_H
+
+#include "OnnxParameters.h"
+#include "autohet/Dialect/Het/Het.h"
+#include "autohet/Dialect/Onnx/Onnx.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace autohet {
+
+/// The state of one conversion: what each value of the graph has become.
+class OnnxConversion {
+public:
+  OnnxConversion(mlir::OpBuilder &builder, OnnxParameters &parameters)
+      : builder(builder), parameters(parameters) {}
+
+  /// The het value of a graph value; null for `onnx.none`. Each call for a
+  /// parameter is one use of it.
+  mlir::Value lookup(mlir::Value value, mlir::Location loc);
+  void bind(mlir::Value value, mlir::Value converted) {
+    values[value] = converted;
+  }
+
+  mlir::OpBuilder &builder;
+  /// The id of the next dropout: the order of nodes fixes it, before any plan.
+  int64_t nextDropoutId = 0;
+
+private:
+  OnnxParameters &parameters;
+  llvm::DenseMap<mlir::Value, mlir::Value> values;
+};
+
+/// One node under conversion, with what handlers ask of it. Everything that
+/// returns a FailureOr has said what is wrong.
+class OnnxNode {
+public:
+  OnnxNode(onnx::NodeOp op, OnnxConversion &conversion);
+
+  llvm::StringRef opType() const {
+    return const_cast<onnx::NodeOp &>(op).getOpType();
+  }
+  int64_t opset() const { return const_cast<onnx::NodeOp &>(op).getOpset(); }
+  mlir::Location loc() const { return location; }
+  /// An error that begins with the node's name and op type.
+  mlir::InFlightDiagnostic error() const;
+
+  unsigned numOperands() const { return operands.size(); }
+  bool has(unsigned index) const {
+    return index < operands.size() && operands[index];
+  }
+  mlir::Value operand(unsigned index) const { return operands[index]; }
+  mlir::RankedTensorType type(unsigned index) const;
+  llvm::ArrayRef<int64_t> shape(unsigned index) const {
+    return type(index).getShape();
+  }
+  int64_t rank(unsigned index) const { return type(index).getRank(); }
+  /// Whether there are the operands that the op cannot do without.
+  mlir::LogicalResult needOperands(unsigned count) const;
+  mlir::LogicalResult needFloats(unsigned index) const;
+
+  unsigned numResults() const {
+    return const_cast<onnx::NodeOp &>(op).getNumResults();
+  }
+  bool isUsed(unsigned result) const;
+
+  bool hasField(llvm::StringRef name) const { return fields.contains(name); }
+  int64_t intField(llvm::StringRef name, int64_t otherwise) const;
+  double floatField(llvm::StringRef name, double otherwise) const;
+  llvm::StringRef stringField(llvm::StringRef name,
+                              llvm::StringRef otherwise) const;
+  std::optional<llvm::SmallVector<int64_t>>
+  intsField(llvm::StringRef name) const;
+  template <typename AttrT>
+  AttrT fieldOfType(llvm::StringRef name) const {
+    return fields.getAs<AttrT>(name);
+  }
+
+  /// The elements of an operand, which must have become a constant by now.
+  mlir::FailureOr<llvm::SmallVector<int64_t>>
+  constantInts(unsigned index, llvm::StringRef what) const;
+  mlir::FailureOr<double> constantFloat(unsigned index,
+                                        llvm::StringRef what) const;
+  /// Old operator sets have a field where new ones have an operand.
+  mlir::FailureOr<std::optional<llvm::SmallVector<int64_t>>>
+  fieldOrOperand(llvm::StringRef field, unsigned index) const;
+  /// An axis in [-rank, rank), counted from the front.
+  mlir::FailureOr<int64_t> normalizeAxis(int64_t axis, int64_t rank) const;
+  mlir::FailureOr<llvm::SmallVector<int64_t>>
+  normalizeAxes(llvm::ArrayRef<int64_t> axes, int64_t rank) const;
+
+  //===-- Building --------------------------------------------------------===//
+
+  mlir::OpBuilder &builder() const { return conversion.builder; }
+  OnnxConversion &state() const { return conversion; }
+
+  /// Creates an op, or what it folds to.
+  template <typename OpT, typename... Args>
+  mlir::Value create(Args &&...args) const {
+    return builder().createOrFold<OpT>(location, std::forward<Args>(args)...);
+  }
+  mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape) const;
+  mlir::Value transpose(mlir::Value value,
+                        llvm::ArrayRef<int64_t> permutation) const;
+  mlir::Value broadcast(mlir::Value value, llvm::ArrayRef<int64_t> shape) const;
+  mlir::Value constantInts(llvm::ArrayRef<int64_t> values) const;
+  /// A scalar of a tensor's element type.
+  mlir::Value scalarLike(mlir::Value value, double number) const;
+  /// Fails where the shapes do not broadcast, or the element types differ.
+  mlir::LogicalResult needBroadcast(mlir::Value lhs, mlir::Value rhs) const;
+
+private:
+  onnx::NodeOp op;
+  OnnxConversion &conversion;
+  mlir::Location location;
+  mlir::DictionaryAttr fields;
+  llvm::SmallVector<mlir::Value> operands;
+};
+
+/// Converts a node: appends one value for each result (null where unused).
+using OnnxHandler = mlir::LogicalResult (*)(
+    OnnxNode &node, llvm::SmallVectorImpl<mlir::Value> &results);
+using OnnxHandlers = llvm::StringMap<OnnxHandler>;
+
+void addElementwiseHandlers(OnnxHandlers &handlers); // OnnxElementwise.cpp
+void addShapeHandlers(OnnxHandlers &handlers);       // OnnxShapes.cpp
+void addIndexHandlers(OnnxHandlers &handlers);       // OnnxIndexing.cpp
+void addProductHandlers(OnnxHandlers &handlers);     // OnnxProducts.cpp
+void addNormHandlers(OnnxHandlers &handlers);        // OnnxNorms.cpp
+void addAttentionHandlers(OnnxHandlers &handlers);   // OnnxAttention.cpp
+
+inline mlir::RankedTensorType tensorType(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+inline bool isFloatTensor(mlir::Value value) {
+  return llvm::isa<mlir::FloatType>(tensorType(value).getElementType());
+}
+/// The MLIR type of an ONNX element type number; null where there is none.
+mlir::Type onnxElementType(int64_t number, mlir::MLIRContext *context);
+
+} // namespace autohet
+
+#endif
