@@ -245,7 +245,7 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
       return failure();
     llvm::DenseMap<int64_t, func::FuncOp> models;
     for (auto func : getOperation().getOps<func::FuncOp>())
-      if (auto batch = func->getAttrOfType<IntegerAttr>(dist::kBatchAttr))
+      if (auto batch = func->getAttrOfType<IntegerAttr>(het::kBatchSizeAttr))
         models[batch.getInt()] = func;
     llvm::StringMap<int64_t> ranks = rankDevices(*plan);
 

@@ -78,6 +78,27 @@ def OrderMicrobatches : Pass<"exec-order-microbatches", "::mlir::ModuleOp"> {
   let dependentDialects = ["::autohet::exec::ExecDialect"];
 }
 
+def AddScratch : Pass<"exec-add-scratch", "::mlir::ModuleOp"> {
+  let summary = "Give kernels the scratch memory that they ask for";
+  let description = [{
+    *Requires:* programs; kernels that need memory besides operands and results
+    carry `autohet.scratch_bytes` (compilation says so).
+
+    *Does:* declares one scratch buffer a program, as large as its largest
+    request, and makes it the last buffer of each launch that needs one.
+
+    *Ensures:* every launch has the buffers that its kernel takes.
+
+    ```mlir
+    exec.launch @attention_0(%q, %o) writes 1 : ...
+    // becomes
+    %s = exec.buffer "scratch" arena : !exec.buffer<tensor<65536xi8>>
+    exec.launch @attention_0(%q, %o, %s) writes 2 : ...
+    ```
+  }];
+  let dependentDialects = ["::autohet::exec::ExecDialect"];
+}
+
 def PlanMemory : Pass<"exec-plan-memory", "::mlir::ModuleOp"> {
   let summary = "Give every buffer its place";
   let description = [{

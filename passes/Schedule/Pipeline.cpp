@@ -23,6 +23,8 @@ void autohet::buildSchedulePipeline(OpPassManager &pm, const SchedulePipelineOpt
   order.schedule = options.schedule;
   order.optimizer = options.optimizer;
   pm.addPass(createOrderMicrobatches(order));
+  // Scratch is memory like any other.
+  pm.addPass(createAddScratch());
   // Last: liveness is a property of the final order.
   pm.addPass(createPlanMemory());
 }

@@ -47,6 +47,8 @@ inline constexpr llvm::StringLiteral kNoGradientAttr = "het.no_gradient";
 /// differentiate, replaced by units in number-units.
 inline constexpr llvm::StringLiteral kIdAttr = "het.id";
 inline constexpr llvm::StringLiteral kAdjointOfAttr = "het.adjoint_of";
+/// On a model function: the batch that it is for, in samples.
+inline constexpr llvm::StringLiteral kBatchSizeAttr = "het.batch_size";
 
 /// NumPy's broadcasting of two shapes, aligned at the last dim.
 ///   [2, 3, 4] with [3, 1] -> [2, 3, 4];  [2] with [3] -> failure
