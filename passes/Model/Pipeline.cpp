@@ -4,6 +4,46 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "autohet/Passes/Model/Pipeline.h"
 #include "autohet/Passes/Model/Passes.h"
 
-void autohet::registerModelPipelines() {}
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void autohet::buildModelPipeline(OpPassManager &pm, const ModelPipelineOptions &options) {
+  auto add = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
+  // Canonical form: the batch is dim 0 everywhere, views are folded into their
+  // readers, so that patterns meet one spelling.
+  add(createCanonicalizerPass());
+  add(createSimplifyGathers());
+  add(createUnflatten());
+  add(createSplitProjections());
+  add(createCanonicalizerPass());
+  // Meaning, from the inside out: norms and activations before attention, whose
+  // pattern spans them.
+  add(createFuseNorms());
+  add(createFuseGelu());
+  add(createCSEPass());
+  if (!options.differentiate)
+    return;
+  if (!options.freeze.empty()) {
+    FreezeParametersOptions freeze;
+    freeze.pattern = options.freeze;
+    add(createFreezeParameters(freeze));
+  }
+  AttachLossOptions loss;
+  loss.loss = options.loss;
+  loss.output = options.output;
+  loss.ignoreIndex = options.ignoreIndex;
+  add(createAttachLoss(loss));
+  add(createDifferentiate());
+}
+
+void autohet::registerModelPipelines() {
+  PassPipelineRegistration<ModelPipelineOptions>(
+      "autohet-model", "From a file's nodes to the differentiated model in units",
+      buildModelPipeline);
+}

@@ -13,7 +13,7 @@
 
 using namespace mlir;
 
-void autohet::buildSchedulePipeline(OpPassManager &pm, const SchedulePipelineOptions &options) {
+void autohet::buildOrderPipeline(OpPassManager &pm, const SchedulePipelineOptions &options) {
   // Products first: the transposes they need are kernels like any other.
   pm.addNestedPass<func::FuncOp>(createNormalizeMatmuls());
   // Equal transposes of one value are one.
@@ -23,10 +23,18 @@ void autohet::buildSchedulePipeline(OpPassManager &pm, const SchedulePipelineOpt
   order.schedule = options.schedule;
   order.optimizer = options.optimizer;
   pm.addPass(createOrderMicrobatches(order));
+}
+
+void autohet::buildMemoryPipeline(OpPassManager &pm) {
   // Scratch is memory like any other.
   pm.addPass(createAddScratch());
   // Last: liveness is a property of the final order.
   pm.addPass(createPlanMemory());
+}
+
+void autohet::buildSchedulePipeline(OpPassManager &pm, const SchedulePipelineOptions &options) {
+  buildOrderPipeline(pm, options);
+  buildMemoryPipeline(pm);
 }
 
 void autohet::registerSchedulePipelines() {

@@ -16,7 +16,14 @@ struct SchedulePipelineOptions : mlir::PassPipelineOptions<SchedulePipelineOptio
                                 llvm::cl::init("sgd")};
 };
 
-/// From each device's function to its exec program, in its planned memory.
+/// From each device's function to its exec program, memory not yet planned: what
+/// scratch kernels need is known when they are compiled, which comes between.
+void buildOrderPipeline(mlir::OpPassManager &pm, const SchedulePipelineOptions &options);
+
+/// A place for every buffer, scratch included.
+void buildMemoryPipeline(mlir::OpPassManager &pm);
+
+/// Both.
 void buildSchedulePipeline(mlir::OpPassManager &pm, const SchedulePipelineOptions &options);
 
 } // namespace autohet
