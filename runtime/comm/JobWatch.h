@@ -29,7 +29,7 @@ public:
   virtual std::string lastCommands() const = 0;
 
   /// Whether the job is known to end in failure: some process died, or this
-  /// node's supervisor fell silent. Sets `reason`. Called by one thread.
+  /// node's supervisor fell silent. Sets `reason`.
   virtual bool hasFailed(std::string &reason) = 0;
 
   /// Readable when `hasFailed` may have changed; -1 where there is none.

@@ -189,6 +189,8 @@ static std::string findContradiction(const Manifest &manifest) {
       return where + ".node: " + std::to_string(rank.node) +
              ", but there are " + std::to_string(manifest.nodes.size()) +
              " nodes";
+    if (i && rank.node < manifest.ranks[i - 1].node)
+      return where + ".node: ranks are in the order of their nodes";
     uint32_t expected = i - manifest.firstRank(rank.node);
     if (rank.device != expected)
       return where + ".device: " + std::to_string(rank.device) +

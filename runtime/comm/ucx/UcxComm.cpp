@@ -223,7 +223,8 @@ void ah_comm::run() {
       sleep();
   }
   // What is on its way out is delivered, unless the other side is dead anyway.
-  if (broken || !active.empty())
+  std::lock_guard<std::mutex> lock(mutex);
+  if (broken || !failure.empty() || !active.empty())
     ucx.abandon();
   else
     ucx.close(/*seconds=*/5);

@@ -1,0 +1,48 @@
+//===- WorkerProcess.h - one worker as its supervisor sees it -------------===//
+
+#ifndef AUTOHET_RUNTIME_SUPERVISOR_WORKERPROCESS_H
+#define AUTOHET_RUNTIME_SUPERVISOR_WORKERPROCESS_H
+
+#include "supervisor/Wire.h"
+
+#include <functional>
+#include <string>
+#include <sys/types.h>
+
+namespace autohet::runtime {
+
+/// How a worker finds its supervisor: the value of AUTOHET_WORKER in its
+/// environment, all numbers.
+struct WorkerHandle {
+  static constexpr const char *variable = "AUTOHET_WORKER";
+  uint32_t device = 0;
+  int pageFd = -1, channelFd = -1, failureFd = -1;
+  pid_t supervisor = 0;
+
+  std::string format() const;
+  static bool parse(const char *text, WorkerHandle &handle);
+};
+
+struct WorkerProcess {
+  uint32_t rank = 0;
+  pid_t pid = -1; ///< -1 when it has been reaped
+  Channel channel;
+  std::string address; ///< of its transport; "" until it is ready
+  bool isReady = false, hasEnded = false;
+
+  bool isRunning() const { return pid > 0; }
+};
+
+/// Starts this executable again, with the same arguments, as the worker of
+/// `handle.device`: it dies with this process and ignores the signals that
+/// launchers send to whole groups. `prepare` runs in the child before exec.
+/// False and `error` on failure.
+bool startWorker(WorkerProcess &worker, WorkerHandle handle, char **argv,
+                 const std::function<void()> &prepare, std::string &error);
+
+/// "was killed by signal 9 (Killed)", "exited with status 3".
+std::string describeStatus(int status);
+
+} // namespace autohet::runtime
+
+#endif
