@@ -78,7 +78,6 @@ static void train(const ah_node_image &image, int64_t device, const NodeOptions 
 static ah_status runWorker(const ah_node_image &image, int64_t device,
                            const NodeOptions &options,
                            const ah_supervisor_options &supervisor) {
-#ifdef AUTOHET_WITH_SUPERVISOR
   ah_worker_link link = {};
   link.struct_bytes = sizeof link;
   ah_status status = ah_worker_join(&image, device, &supervisor, &link);
@@ -86,9 +85,6 @@ static ah_status runWorker(const ah_node_image &image, int64_t device,
     status = guarded([&] { train(image, device, options, link); });
   ah_worker_leave(&link, status, status == AH_OK ? nullptr : ah_last_error());
   return status;
-#else
-  return ah_fail(AH_ERROR_INTERNAL, "built without a supervisor");
-#endif
 }
 
 // One device in this process: nothing to watch and nobody to reach.
@@ -135,7 +131,6 @@ static int nodeMain(int argc, char **argv) {
   supervisor.master_address =
       options.masterAddress.empty() ? nullptr : options.masterAddress.c_str();
 
-#ifdef AUTOHET_WITH_SUPERVISOR
   int64_t device = ah_worker_device();
   if (device >= 0) {
     // Printed once, by the supervisor, with the rank's name.
@@ -143,9 +138,6 @@ static int nodeMain(int argc, char **argv) {
   }
   if (!options.alone)
     return ah_supervisor_main(&image, &supervisor, argc, argv);
-#else
-  (void)runWorker;
-#endif
   check(runAlone(image, options));
   return 0;
 }
