@@ -246,4 +246,24 @@ ResolvedPlan resolvePlan(const Plan &plan, const UnitTable &table,
   return resolved;
 }
 
+std::vector<Replica> nameReplicas(const ResolvedPlan &plan,
+                                  const UnitTable &table,
+                                  const Cluster &cluster) {
+  std::vector<Replica> replicas;
+  for (const ResolvedReplica &resolved : plan.replicas) {
+    Replica &replica = replicas.emplace_back();
+    replica.microbatch_size = resolved.microbatch_size;
+    replica.microbatches = resolved.microbatches;
+    for (const ResolvedStage &from : resolved.stages) {
+      Stage &stage = replica.stages.emplace_back();
+      stage.units = compressUnits(from.units, table);
+      for (unsigned device : from.devices)
+        stage.devices.push_back(cluster.devices()[device].name);
+      if (!llvm::all_equal(from.weights))
+        stage.tensor_parallel = from.weights;
+    }
+  }
+  return replicas;
+}
+
 } // namespace autohet

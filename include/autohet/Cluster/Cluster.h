@@ -37,8 +37,9 @@ struct DeviceKind {
   double flops_per_s = 0;
   /// 0: memory traffic is not counted.
   double memory_bandwidth_bytes_per_s = 0;
-  /// Added to each unit's forward and backward of each microbatch.
-  double overhead_s = 0;
+  /// Added to each unit's forward and backward of each microbatch: a unit is
+  /// some ten commands of one or two microseconds.
+  double overhead_s = 20e-6;
   /// For emulation: only the ratios between kinds count.
   double relative_speed = 1;
   int64_t threads = 1;

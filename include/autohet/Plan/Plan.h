@@ -108,6 +108,11 @@ std::vector<std::string> verifyPlan(const Plan &plan, const UnitTable &table,
 ResolvedPlan resolvePlan(const Plan &plan, const UnitTable &table,
                          const Cluster &cluster);
 
+/// The other way: names and shortest unit specs. Equal shares are left out.
+std::vector<Replica> nameReplicas(const ResolvedPlan &plan,
+                                  const UnitTable &table,
+                                  const Cluster &cluster);
+
 /// The batches nearest to `wanted`, below and above (or equal), that replicas
 /// of these microbatch sizes, each with at least one microbatch, can make.
 std::pair<std::optional<int64_t>, int64_t>

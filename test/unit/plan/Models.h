@@ -58,6 +58,7 @@ inline Cluster makeCluster(const std::vector<double> &speeds,
       fresh.memory_bytes = memoryBytes;
       fresh.flops_per_s = speeds[i] * 10e9;
       fresh.relative_speed = speeds[i];
+      fresh.overhead_s = 0;
       kind = cluster.addKind(fresh);
     }
     cluster.addNode("n" + std::to_string(i), "", *kind);

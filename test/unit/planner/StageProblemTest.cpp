@@ -1,6 +1,7 @@
 //===- StageProblemTest.cpp - the dynamic program equals brute force ------===//
 
 #include "autohet/Planner/StageProblem.h"
+#include "autohet/Planner/PipelineTime.h"
 
 #include "gmock/gmock.h"
 #include <random>
@@ -87,6 +88,47 @@ TEST(StageProblem, FrontIsBestForEveryCount) {
         EXPECT_NEAR(best, problem.objective(*exact), 1e-9);
     }
   }
+}
+
+// The closed form that solvers use stays near the schedule's own time.
+TEST(StageProblem, ObjectiveIsNearTheSimulatedTime) {
+  std::mt19937 random(3);
+  double worst = 0, sum = 0;
+  unsigned count = 0;
+  for (int round = 0; round < 500; ++round) {
+    StageProblem problem = randomProblem(random);
+    problem.memory = nullptr;
+    problem.microbatches = 4 + random() % 30;
+    for (unsigned worker = 0; worker < problem.workerCount(); ++worker)
+      problem.in_flight[worker] = problem.workerCount() - worker;
+    StageCuts cuts = *solveStagesByDynamicProgram(problem);
+
+    Pipeline pipeline;
+    pipeline.microbatches = problem.microbatches;
+    for (unsigned worker = 0, begin = 0; worker < cuts.size(); ++worker) {
+      double stage = 0;
+      for (; begin < cuts[worker]; ++begin)
+        stage += problem.seconds[worker][begin];
+      pipeline.stages.push_back({stage / 3, 2 * stage / 3});
+      if (worker + 1 < cuts.size()) {
+        // One byte over links of different speed.
+        PassSeconds transfer = problem.transfers[worker][begin];
+        pipeline.edges.push_back({worker,
+                                  worker + 1,
+                                  1,
+                                  {1 / transfer.forward_s, 0},
+                                  {1 / transfer.backward_s, 0}});
+      }
+    }
+    double exact = runPipeline(pipeline).end_s;
+    double error = std::abs(problem.objective(cuts) / exact - 1);
+    worst = std::max(worst, error);
+    sum += error;
+    ++count;
+  }
+  RecordProperty("worst_percent", static_cast<int>(100 * worst));
+  EXPECT_LT(worst, 0.25);
+  EXPECT_LT(sum / count, 0.03);
 }
 
 // 7 layers on two devices, one twice as fast: 5 and 2, by hand.

@@ -1,0 +1,68 @@
+//===- UnitRanges.cpp - what runs of consecutive units need ---------------===//
+
+#include "UnitRanges.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+
+namespace autohet {
+
+UnitRanges::UnitRanges(const CostModel &costs)
+    : count(costs.units().units.size()),
+      stateFactor(stateBytesPerByte(costs.optimizerKind())),
+      hasGradients(costs.optimizerKind() != OptimizerKind::None),
+      ranges((count + 1) * (count + 1)), crossing(count + 1) {
+  const UnitTable &table = costs.units();
+  std::vector<std::vector<UnitEdge>> incoming(count); // `to` is the sender
+  for (auto [from, unit] : llvm::enumerate(table.units))
+    for (const UnitEdge &edge : unit.successors) {
+      incoming[edge.to].push_back(
+          {static_cast<unsigned>(from), edge.bytes_per_sample});
+      for (unsigned cut = from + 1; cut <= edge.to; ++cut)
+        crossing[cut] += edge.bytes_per_sample;
+    }
+
+  for (unsigned begin = 0; begin < count; ++begin) {
+    Range range;
+    std::vector<bool> seen(table.parameters.size());
+    for (unsigned end = begin + 1; end <= count; ++end) {
+      const Unit &unit = table.units[end - 1];
+      for (unsigned parameter : unit.parameters) {
+        if (seen[parameter])
+          continue;
+        seen[parameter] = true;
+        const UnitParameter &data = table.parameters[parameter];
+        range.parameters.add(data.bytes, unit.divisible);
+        if (data.trained)
+          range.trained.add(data.bytes, unit.divisible);
+      }
+      range.activations.add(unit.activation_bytes, unit.divisible);
+      Divided workspace;
+      workspace.add(unit.workspace_bytes, unit.divisible);
+      if (workspace.of(1) > range.workspace.of(1))
+        range.workspace = workspace;
+      for (const UnitEdge &edge : incoming[end - 1])
+        if (edge.to < begin)
+          range.received += edge.bytes_per_sample;
+      ranges[begin * (count + 1) + end] = range;
+    }
+  }
+}
+
+double UnitRanges::memory(unsigned begin, unsigned end, double share,
+                          int64_t microbatchSize, int64_t inFlight,
+                          double owned) const {
+  const Range &range = at(begin, end);
+  double samples = static_cast<double>(microbatchSize);
+  double held = samples * static_cast<double>(inFlight);
+  double trained = hasGradients ? range.trained.of(share) : 0;
+  return range.parameters.of(share) + trained * (1 + stateFactor * owned) +
+         range.activations.of(share) * held + range.received * held +
+         range.workspace.of(share) * samples;
+}
+
+double UnitRanges::allParameterBytes() const {
+  return at(0, count).parameters.of(1);
+}
+
+} // namespace autohet

@@ -1,0 +1,56 @@
+//===- UnitRanges.h - what runs of consecutive units need -------*- C++ -*-===//
+//
+// Solvers ask for the memory of units [begin, end) thousands of times; tied
+// parameters make it no sum of its parts. Tables answer at once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_LIB_PLANNER_UNITRANGES_H
+#define AUTOHET_LIB_PLANNER_UNITRANGES_H
+
+#include "autohet/Planner/CostModel.h"
+
+namespace autohet {
+
+class UnitRanges {
+public:
+  explicit UnitRanges(const CostModel &costs);
+
+  unsigned unitCount() const { return count; }
+  /// As CostModel::memory() of these units.
+  double memory(unsigned begin, unsigned end, double share,
+                int64_t microbatchSize, int64_t inFlight, double owned) const;
+  /// Bytes of a sample that cross from units before `cut` to later ones.
+  double crossingBytes(unsigned cut) const { return crossing[cut]; }
+  double allParameterBytes() const;
+
+private:
+  /// A sum whose divisible part shrinks with a rank's share.
+  struct Divided {
+    double whole = 0, divisible = 0;
+
+    void add(double bytes, double part) {
+      whole += bytes * (1 - part);
+      divisible += bytes * part;
+    }
+    double of(double share) const { return whole + divisible * share; }
+  };
+  struct Range {
+    Divided parameters, trained, activations, workspace;
+    double received = 0;
+  };
+
+  const Range &at(unsigned begin, unsigned end) const {
+    return ranges[begin * (count + 1) + end];
+  }
+
+  unsigned count;
+  double stateFactor;
+  bool hasGradients;
+  std::vector<Range> ranges;
+  std::vector<double> crossing;
+};
+
+} // namespace autohet
+
+#endif
