@@ -9,7 +9,8 @@
 
 set(AUTOHET_COMPILE_OPTIONS -Wall -Wextra -Wno-unused-parameter)
 if(AUTOHET_WERROR)
-  list(APPEND AUTOHET_COMPILE_OPTIONS -Werror)
+  # libstdc++ 12 deprecates what its own std::stable_sort calls.
+  list(APPEND AUTOHET_COMPILE_OPTIONS -Werror -Wno-error=deprecated-declarations)
 endif()
 # What every MLIR-facing file of ours includes, compiled once.
 function(autohet_add_precompiled_header)
