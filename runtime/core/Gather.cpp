@@ -68,8 +68,8 @@ private:
 };
 } // namespace
 
-static void transfer(const ah_worker_link &link, bool isSend, uint32_t peer,
-                     uint32_t channel, void *data, uint64_t bytes, const char *what) {
+void transferNow(const ah_worker_link &link, bool isSend, uint32_t peer, uint32_t channel,
+                 void *data, uint64_t bytes, const char *what) {
   ah_request request = {};
   request.peer = peer;
   request.is_send = isSend;
@@ -100,17 +100,17 @@ std::vector<Piece> gatherPieces(const Program &program, const ah_worker_link &li
       packer.data(piece.bytes.data(), piece.bytes.size());
     }
     uint64_t size = packer.bytes.size();
-    transfer(link, true, 0, 0, &size, sizeof size, what);
+    transferNow(link, true, 0, 0, &size, sizeof size, what);
     if (size > 0)
-      transfer(link, true, 0, 1, packer.bytes.data(), size, what);
+      transferNow(link, true, 0, 1, packer.bytes.data(), size, what);
     return {};
   }
   for (uint32_t peer = 1; peer < world; ++peer) {
     uint64_t size;
-    transfer(link, false, peer, 0, &size, sizeof size, what);
+    transferNow(link, false, peer, 0, &size, sizeof size, what);
     std::vector<char> bytes(size);
     if (size > 0)
-      transfer(link, false, peer, 1, bytes.data(), size, what);
+      transferNow(link, false, peer, 1, bytes.data(), size, what);
     Unpacker unpacker(bytes);
     while (!unpacker.atEnd()) {
       Piece piece;
@@ -158,6 +158,35 @@ void writePieces(const std::string &path, const std::vector<Piece> &pieces) {
     }});
   }
   writeSafetensors(path, sources);
+}
+
+std::string findDifferentCopies(const std::vector<Piece> &pieces) {
+  struct Whole {
+    std::vector<char> bytes, covered;
+  };
+  std::map<std::string, Whole> tensors;
+  for (const Piece &piece : pieces) {
+    unsigned elementBytes = dtypeBytes(piece.dtype);
+    int64_t elements = Box::whole(piece.box.global).elements();
+    Whole &whole = tensors[piece.name];
+    if (whole.covered.empty()) {
+      whole.bytes.resize(elements * elementBytes);
+      whole.covered.resize(elements, 0);
+    }
+    std::vector<char> seen(piece.bytes.size()), covered(piece.box.elements());
+    copyFromGlobal(piece.box, elementBytes, whole.bytes.data(), seen.data());
+    copyFromGlobal(piece.box, 1, whole.covered.data(), covered.data());
+    for (int64_t element = 0; element < piece.box.elements(); ++element)
+      if (covered[element] &&
+          memcmp(seen.data() + element * elementBytes,
+                 piece.bytes.data() + element * elementBytes, elementBytes) != 0)
+        return format("'%s', element %lld of %s", piece.name.c_str(), (long long)element,
+                      piece.box.text().c_str());
+    copyToGlobal(piece.box, elementBytes, piece.bytes.data(), whole.bytes.data());
+    std::vector<char> ones(piece.box.elements(), 1);
+    copyToGlobal(piece.box, 1, ones.data(), whole.covered.data());
+  }
+  return "";
 }
 
 } // namespace autohet::runtime

@@ -93,7 +93,7 @@ static const std::vector<Group> &groups() {
       {"What to run",
        {{"steps", "N", "optimizer steps, counted from the start of training (default 1)",
          [](O &o, S v) { o.steps = natural(v); }, true},
-        {"seed", "N", "of dropout, data order and --init (default 0)",
+        {"seed", "N", "of dropout, data order and --init (default 0, or the checkpoint's)",
          [](O &o, S v) { o.seed = number<uint64_t>(v, "a natural number"); }, true},
         {"init", "[=DEVIATION]",
          "draw the trained parameters anew: matrices normal (default deviation 0.02), "
@@ -156,7 +156,7 @@ static const std::vector<Group> &groups() {
          },
          true},
         {"warmup-steps", "N", "steps over which the rate rises linearly from 0",
-         count(&O::warmupSteps), true},
+         [](O &o, S v) { o.warmupSteps = natural(v); }, true},
         {"total-steps", "N", "where the schedule ends (default --steps)",
          [](O &o, S v) { o.totalSteps = natural(v); }, true}}},
       {"What it writes",
@@ -182,6 +182,23 @@ static const std::vector<Group> &groups() {
         {"eval-every", "N", "evaluate every N steps", count(&O::evalEvery), true},
         {"eval-batches", "N", "global batches an evaluation (default 8)",
          count(&O::evalBatches), true}}},
+      {"Checkpoints",
+       {{"checkpoint", "FOLDER",
+         "save here at the end, at SIGTERM to the supervisor, and as --checkpoint-every "
+         "says; all nodes must see the folder",
+         text(&O::checkpoints)},
+        {"checkpoint-every", "N", "also save every N steps", count(&O::checkpointEvery)},
+        {"checkpoint-keep", "N", "complete ones to keep (default 3; 0: all)",
+         count(&O::checkpointKeep)},
+        {"resume", "[=STEP]",
+         "go on from the newest complete checkpoint, or that of STEP, whatever plan made "
+         "it; optimizer options not given are the checkpoint's",
+         [](O &o, S v) {
+           o.resume = true;
+           if (!v.empty())
+             o.resumeStep = natural(v);
+         },
+         true}}},
       {"When things go wrong",
        {{"on-nonfinite", "WHAT",
          "at a NaN or infinite loss or gradient: stop (default; names the first command "
@@ -195,6 +212,9 @@ static const std::vector<Group> &groups() {
          [](O &o, S v) { o.stallTimeout_s = notNegative(v); }},
         {"death-timeout", "SECONDS", "end when a node is silent (default 10)",
          [](O &o, S v) { o.deathTimeout_s = notNegative(v); }},
+        {"check-copies", nullptr,
+         "after every step, compare all copies of each parameter, bit by bit",
+         [](O &o, S) { o.checkCopies = true; }, true},
         {"check-messages", nullptr, "a header in every message, compared on arrival",
          [](O &o, S) { o.checkMessages = true; }}}},
       {"Where it runs (a launcher's variables are read by themselves)",

@@ -20,7 +20,7 @@ enum class OnNonfinite { Stop, Skip };
 struct NodeOptions {
   // What to run
   std::optional<int64_t> steps;
-  uint64_t seed = 0;
+  std::optional<uint64_t> seed; // 0, or the checkpoint's
   bool init = false;
   double initDeviation = 0.02;
   // What it reads
@@ -29,12 +29,11 @@ struct NodeOptions {
   std::string inputs, labels, weights, weightsIndex;
   int64_t maskToken = -1;
   double maskProbability = 0.15;
-  // Optimizer; unset: PyTorch's defaults for the compiled kind
+  // Optimizer; unset: the checkpoint's, else PyTorch's defaults for the kind
   std::optional<double> learningRate, beta1, beta2, epsilon, weightDecay, clipNorm;
   std::string noDecay;
-  ah_schedule schedule = AH_CONSTANT;
-  int64_t warmupSteps = 0;
-  std::optional<int64_t> totalSteps;
+  std::optional<ah_schedule> schedule;
+  std::optional<int64_t> warmupSteps, totalSteps;
   // What it writes
   std::string saveLoss, saveOutputs, saveGradients, saveWeights, metrics, trace;
   int64_t logEvery = 10;
@@ -42,9 +41,10 @@ struct NodeOptions {
   std::string evalData;
   int64_t evalEvery = 0, evalBatches = 8;
   // Checkpoints
-  std::string checkpointFolder;
-  int64_t saveEvery = 0;
+  std::string checkpoints; // the folder
+  int64_t checkpointEvery = 0, checkpointKeep = 3;
   bool resume = false;
+  int64_t resumeStep = -1; // -1: the newest
   // When things go wrong
   OnNonfinite onNonfinite = OnNonfinite::Stop;
   double stallTimeout_s = 0, deathTimeout_s = 0;

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <regex>
+#include <unistd.h>
 
 namespace autohet::runtime {
 
@@ -29,14 +30,13 @@ Trainer::Trainer(const Program &program, const NodeOptions &options,
     : program(program), options(options), link(link),
       memory(program, *ah_cpu_device_table(), program.header().device),
       steps(options.steps.value_or(1)) {
-  readSettings();
-  loadEverything(folder);
+  load(folder);
   if (!options.trace.empty())
     trace = std::make_unique<Trace>(program);
   collectsOutputs = !options.saveOutputs.empty();
   collectsGradients = !options.saveGradients.empty();
   if (isFirstRank() && !options.saveLoss.empty())
-    lossFile = LineFile(options.saveLoss, options.resume);
+    lossFile = LineFile(options.saveLoss, false);
   if (isFirstRank() && !options.metrics.empty())
     metricsFile = LineFile(options.metrics, options.resume);
   StepClient &client = *this;
@@ -52,17 +52,37 @@ void Trainer::log(const std::string &line) const {
   fflush(stdout);
 }
 
-void Trainer::readSettings() {
+// The command line's number, else the checkpoint's, else PyTorch's default; what
+// differs from the checkpoint is said.
+void Trainer::chooseSettings(const CheckpointManifest *resumed) {
   ah_optimizer_defaults(ah_optimizer(program.header().optimizer), &settings);
-  settings.learning_rate = options.learningRate.value_or(settings.learning_rate);
-  settings.beta1 = options.beta1.value_or(settings.beta1);
-  settings.beta2 = options.beta2.value_or(settings.beta2);
-  settings.epsilon = options.epsilon.value_or(settings.epsilon);
-  settings.weight_decay = options.weightDecay.value_or(settings.weight_decay);
-  settings.clip_norm = options.clipNorm.value_or(0);
-  settings.schedule = options.schedule;
-  settings.warmup_steps = options.warmupSteps;
-  settings.total_steps = options.totalSteps.value_or(steps);
+  settings.total_steps = steps;
+  if (resumed)
+    settings = resumed->settings;
+  auto choose = [&](const char *option, auto given, auto &value) {
+    if (!given || double(*given) == double(value))
+      return;
+    if (resumed)
+      log(format("%s is now %g; it was %g in the checkpoint", option, double(*given),
+                 double(value)));
+    value = *given;
+  };
+  choose("--lr", options.learningRate, settings.learning_rate);
+  choose("--betas (first)", options.beta1, settings.beta1);
+  choose("--betas (second)", options.beta2, settings.beta2);
+  choose("--eps", options.epsilon, settings.epsilon);
+  choose("--weight-decay", options.weightDecay, settings.weight_decay);
+  choose("--clip-norm", options.clipNorm, settings.clip_norm);
+  choose("--schedule (0 constant, 1 linear, 2 cosine)", options.schedule,
+         settings.schedule);
+  choose("--warmup-steps", options.warmupSteps, settings.warmup_steps);
+  choose("--total-steps", options.totalSteps, settings.total_steps);
+  seed = resumed ? resumed->seed : 0;
+  choose("--seed", options.seed, seed);
+}
+
+void Trainer::readSettings(const CheckpointManifest *resumed) {
+  chooseSettings(resumed);
   decay.assign(program.parameters.size(), settings.weight_decay);
   if (options.noDecay.empty())
     return;
@@ -87,13 +107,47 @@ FeedOptions Trainer::feedOptions(bool evaluation) const {
   feed.text.path = evaluation ? options.evalData : options.data;
   feed.text.dtype = options.dataDtype;
   feed.text.shuffled = options.shuffled && !evaluation;
-  feed.text.seed = options.seed;
+  feed.text.seed = seed;
   feed.text.maskProbability = options.maskProbability;
   feed.text.maskToken = options.maskToken;
   return feed;
 }
 
-void Trainer::loadEverything(const std::string &folder) {
+// All ranks must go on from the same one: the first chooses.
+std::unique_ptr<CheckpointReader> Trainer::openCheckpoint() {
+  if (options.checkpoints.empty()) {
+    if (options.resume || options.checkpointEvery)
+      fail(AH_ERROR_INPUT, "options --resume and --checkpoint-every need --checkpoint=FOLDER");
+    return nullptr;
+  }
+  if (!options.resume) {
+    // Two runs' checkpoints in one folder would be taken for one run's.
+    if (isFirstRank() && access(options.checkpoints.c_str(), F_OK) == 0)
+      for (const FoundCheckpoint &one : findCheckpoints(options.checkpoints))
+        if (one.complete)
+          fail(AH_ERROR_INPUT,
+               "'%s' is a checkpoint of an earlier run: --resume from it, or give another "
+               "folder",
+               one.folder.c_str());
+    return nullptr;
+  }
+  uint64_t step = 0;
+  if (isFirstRank()) {
+    std::vector<std::string> skipped;
+    step = chooseCheckpoint(options.checkpoints, options.resumeStep, skipped).step;
+    for (const std::string &name : skipped)
+      log(format("skipped '%s': it is incomplete", name.c_str()));
+  }
+  step = broadcast(memory, link, step, "choice of a checkpoint");
+  std::string folder = options.checkpoints + "/" + stepFolderName(step);
+  log(format("resuming from '%s', %llu steps done", folder.c_str(),
+             (unsigned long long)step));
+  return std::make_unique<CheckpointReader>(folder);
+}
+
+void Trainer::load(const std::string &folder) {
+  std::unique_ptr<CheckpointReader> checkpoint = openCheckpoint();
+  readSettings(checkpoint ? &checkpoint->manifest() : nullptr);
   training = std::make_unique<Feeder>(program, feedOptions(false));
   if (!options.evalData.empty())
     evaluation = std::make_unique<Feeder>(program, feedOptions(true));
@@ -105,12 +159,21 @@ void Trainer::loadEverything(const std::string &folder) {
   weights.overrideFile = options.weights;
   weights.draw = options.init;
   weights.deviation = options.initDeviation;
-  weights.seed = options.seed;
+  weights.seed = seed;
+  weights.skipTrained = checkpoint != nullptr;
   std::vector<std::string> warnings = loadWeights(memory, weights);
   warnings.insert(warnings.end(), training->warnings().begin(), training->warnings().end());
   for (const std::string &warning : warnings)
     if (isFirstRank())
       fprintf(stderr, "warning: %s\n", warning.c_str());
+  if (!checkpoint)
+    return;
+  loadCheckpoint(memory, *checkpoint);
+  firstStep = savedStep = checkpoint->manifest().step;
+  updates = checkpoint->manifest().updates;
+  if (firstStep >= steps)
+    log(format("nothing to do: --steps %llu counts from the start of training",
+               (unsigned long long)steps));
 }
 
 void Trainer::run() {
@@ -119,6 +182,10 @@ void Trainer::run() {
     trainStep(step);
     if (evaluation && options.evalEvery && (step + 1) % options.evalEvery == 0)
       evaluate(step);
+    bool isDue = options.checkpointEvery && (step + 1) % options.checkpointEvery == 0;
+    bool isLast = step + 1 == steps || stops;
+    if (!options.checkpoints.empty() && (isDue || isLast || (flags & AH_FLAG_SAVE)))
+      save(step + 1);
   }
   walker->drain();
   if (!options.saveWeights.empty())
@@ -138,7 +205,7 @@ void Trainer::run() {
 Pass Trainer::makePass(uint64_t step, Feeder &from) const {
   Pass pass;
   pass.step = step;
-  pass.seed = options.seed;
+  pass.seed = seed;
   pass.labelCount = from.countLabels(step);
   pass.update.kind = program.header().optimizer;
   pass.update.learning_rate = ah_learning_rate(&settings, step);
@@ -171,6 +238,8 @@ void Trainer::trainStep(uint64_t step) {
   }
   if (flags & AH_FLAG_STOP)
     stops = true;
+  if (options.checkCopies)
+    checkCopies(step);
   report(step, (monotonicNs() - begin) * 1e-9);
 }
 
@@ -268,6 +337,7 @@ void Trainer::evaluate(uint64_t step) {
     fail(AH_ERROR_INPUT, "'%s' does not hold one global batch of %u samples",
          options.evalData.c_str(), program.header().global_batch);
   feeder = evaluation.get();
+  uint32_t trainingFlags = flags;
   double sum = 0, labels = 0;
   for (uint64_t batch = 0; batch < batches; ++batch) {
     Pass pass = makePass(batch, *evaluation);
@@ -278,7 +348,7 @@ void Trainer::evaluate(uint64_t step) {
     labels += weight;
   }
   walker->drain();
-  flags = 0;
+  flags = trainingFlags;
   __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_RUNNING), __ATOMIC_RELAXED);
   log(format("step %llu: evaluation loss %.6g", (unsigned long long)step, sum / labels));
   if (metricsFile)
@@ -341,6 +411,51 @@ void Trainer::saveWeights() {
   pieces = gatherPieces(program, link, std::move(pieces), "--save-weights");
   if (isFirstRank())
     writePieces(options.saveWeights, pieces);
+}
+
+void Trainer::save(uint64_t stepsDone) {
+  walker->drain();
+  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_SAVING), __ATOMIC_RELAXED);
+  uint64_t begin = monotonicNs();
+  CheckpointManifest head;
+  head.step = stepsDone;
+  head.updates = updates;
+  head.structureHash = program.header().structure_hash;
+  head.seed = seed;
+  head.globalBatch = program.header().global_batch;
+  head.optimizer = ah_optimizer(program.header().optimizer);
+  head.settings = settings;
+  saveCheckpoint(memory, link, options.checkpoints, head);
+  // Older ones go only when the new one is on disk.
+  if (isFirstRank() && options.checkpointKeep)
+    keepCheckpoints(options.checkpoints, options.checkpointKeep);
+  savedStep = stepsDone;
+  __atomic_store_n(&link.board->last_saved_step, stepsDone, __ATOMIC_RELAXED);
+  __atomic_fetch_and(&link.board->requests, ~uint64_t(AH_FLAG_SAVE), __ATOMIC_RELAXED);
+  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_RUNNING), __ATOMIC_RELAXED);
+  log(format("saved '%s/%s' in %.0f ms", options.checkpoints.c_str(),
+             stepFolderName(stepsDone).c_str(), (monotonicNs() - begin) * 1e-6));
+}
+
+// Holders of a slice must have its owner's bits.
+void Trainer::checkCopies(uint64_t step) {
+  walker->drain();
+  std::vector<Piece> pieces;
+  for (bool owned : {true, false})
+    for (const ah_parameter &parameter : program.parameters)
+      if (parameter.trained && bool(parameter.owned) == owned) {
+        Piece piece{program.string(parameter.name), parameter.dtype, Box::of(parameter), {}};
+        piece.bytes = memory.read(parameter.parameter_buffer,
+                                  piece.box.elements() * dtypeBytes(parameter.dtype));
+        pieces.push_back(std::move(piece));
+      }
+  pieces = gatherPieces(program, link, std::move(pieces), "--check-copies");
+  if (!isFirstRank())
+    return;
+  std::string different = findDifferentCopies(pieces);
+  if (!different.empty())
+    fail(AH_ERROR_INTERNAL, "step %llu: copies differ: %s", (unsigned long long)step,
+         different.c_str());
 }
 
 } // namespace autohet::runtime

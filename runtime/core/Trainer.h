@@ -8,6 +8,7 @@
 #ifndef AUTOHET_RUNTIME_CORE_TRAINER_H
 #define AUTOHET_RUNTIME_CORE_TRAINER_H
 
+#include "checkpoint/State.h"
 #include "core/Gather.h"
 #include "core/Nonfinite.h"
 #include "core/Options.h"
@@ -50,8 +51,11 @@ private:
   double weightDecay(uint32_t parameter) const override { return decay[parameter]; }
   void scan(const Pass &pass, const ah_command &command, int64_t microbatch) override;
 
-  void readSettings();
-  void loadEverything(const std::string &folder);
+  void load(const std::string &folder);
+  /// Takes step, seed and numbers of a checkpoint; null: of a fresh run.
+  void readSettings(const CheckpointManifest *resumed);
+  void chooseSettings(const CheckpointManifest *resumed);
+  std::unique_ptr<CheckpointReader> openCheckpoint();
   FeedOptions feedOptions(bool evaluation) const;
   Pass makePass(uint64_t step, Feeder &feeder) const;
   void trainStep(uint64_t step);
@@ -61,6 +65,8 @@ private:
   void saveGradients();
   void saveOutputs();
   void saveWeights();
+  void save(uint64_t stepsDone);
+  void checkCopies(uint64_t step);
   bool isFirstRank() const { return program.header().rank == 0; }
   void log(const std::string &line) const;
 
@@ -77,7 +83,8 @@ private:
   std::unique_ptr<NonfiniteSearch> search;
   LineFile lossFile, metricsFile;
 
-  uint64_t steps, firstStep = 0, updates = 0;
+  uint64_t steps, firstStep = 0, updates = 0, seed = 0;
+  uint64_t savedStep = ~uint64_t(0);
   bool collectsOutputs = false, collectsGradients = false, stops = false;
   std::vector<Piece> outputs, gradients;
   // Agreed in the last pass.

@@ -43,6 +43,8 @@ private:
 
   void load(const ah_parameter &parameter) {
     std::string name = program.string(parameter.name);
+    if (parameter.trained && options.skipTrained)
+      return;
     if (file && loadFromFile(parameter, name))
       return;
     if (parameter.trained && options.draw)

@@ -54,6 +54,7 @@ struct WeightOptions {
   bool draw = false;        // --init: by (seed, name, global index)
   double deviation = 0.02;
   uint64_t seed = 0;
+  bool skipTrained = false; // a checkpoint will fill them
 };
 
 /// Fills parameter and constant buffers; reads only the boxes held here. Returns

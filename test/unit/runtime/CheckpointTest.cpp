@@ -1,0 +1,177 @@
+//===- CheckpointTest.cpp - saved, damaged, resumed under another plan ------===//
+
+#include "ReplicaModel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+using namespace autohet::runtime;
+using namespace autohet::runtime::test;
+using testing::HasSubstr;
+
+namespace {
+/// A run of `steps`, saved at its end; `resume` continues it.
+struct Saved {
+  TemporaryFolder folder;
+  NodeOptions options = trainingOptions(folder);
+
+  explicit Saved(int64_t steps = 3) {
+    options.checkpoints = folder / "checkpoints";
+    options.steps = steps;
+    LinearModel model(2, 2, AH_ADAMW);
+    EXPECT_EQ(trainAlone(folder, options, model), "no error");
+  }
+  std::string resume(int64_t steps, ah_optimizer optimizer = AH_ADAMW) {
+    options.resume = true;
+    options.steps = steps;
+    LinearModel model(1, 4, optimizer);
+    return trainAlone(folder, options, model);
+  }
+  std::string step(int64_t step) {
+    return options.checkpoints + "/" + stepFolderName(step);
+  }
+  std::string dataFile(int64_t number) {
+    CheckpointManifest manifest = CheckpointManifest::read(step(number) + "/manifest.json");
+    return step(number) + "/" + manifest.files.at(0).name;
+  }
+};
+} // namespace
+
+static std::string readAll(const std::string &path) {
+  MappedFile file(path);
+  return {file.data(), file.size()};
+}
+
+TEST(Checkpoint, ManifestSurvivesItsText) {
+  CheckpointManifest manifest;
+  manifest.step = 7;
+  manifest.updates = 6;
+  manifest.structureHash = ~0ull;
+  manifest.seed = ~0ull;
+  manifest.globalBatch = 64;
+  manifest.optimizer = AH_ADAMW;
+  ah_optimizer_defaults(AH_ADAMW, &manifest.settings);
+  manifest.settings.learning_rate = 0.1 + 0.2;
+  manifest.files = {{"rank-0000.safetensors", 12}};
+  manifest.slices = {{"a \"b\"", SliceKind::Square, AH_F32, {{4, 2}, {1, 0}, {3, 2}}, "f", 5}};
+  TemporaryFolder folder;
+  writeFile(folder / "m", manifest.text());
+  CheckpointManifest again = CheckpointManifest::read(folder / "m");
+  EXPECT_EQ(again.text(), manifest.text());
+  EXPECT_EQ(again.settings.learning_rate, 0.1 + 0.2);
+  EXPECT_EQ(again.slices[0].key(), "exp_avg_sq/a \"b\"/1,0");
+}
+
+TEST(Checkpoint, ResumedEqualsUninterrupted) {
+  Saved run(3);
+  EXPECT_EQ(run.resume(8), "no error");
+  TemporaryFolder other;
+  NodeOptions options = trainingOptions(other);
+  options.steps = 8;
+  LinearModel whole(1, 4, AH_ADAMW);
+  EXPECT_EQ(trainAlone(other, options, whole), "no error");
+  EXPECT_THAT(readFloats(run.folder / "after", "w"),
+              testing::Pointwise(testing::FloatEq(), readFloats(other / "after", "w")));
+  // Two checkpoints: of step 3 and of the end.
+  EXPECT_EQ(findCheckpoints(run.options.checkpoints).size(), 2u);
+}
+
+TEST(Checkpoint, ResumesUnderAnotherPlanBothWays) {
+  TemporaryFolder folder, other;
+  NodeOptions options = trainingOptions(folder);
+  options.checkpoints = folder / "checkpoints";
+  options.steps = 2;
+  Replica first(0, 3, 0, AH_ADAMW), second(1, 1, 3, AH_ADAMW);
+  EXPECT_THAT(trainReplicas(folder, options, {&first, &second}), testing::Each("no error"));
+  options.resume = true;
+  options.steps = 4;
+  LinearModel alone(2, 2, AH_ADAMW);
+  EXPECT_EQ(trainAlone(folder, options, alone), "no error");
+  options.steps = 6;
+  Replica third(0, 1, 0, AH_ADAMW), fourth(1, 3, 1, AH_ADAMW);
+  EXPECT_THAT(trainReplicas(folder, options, {&third, &fourth}), testing::Each("no error"));
+
+  NodeOptions straight = trainingOptions(other);
+  straight.steps = 6;
+  LinearModel whole(1, 4, AH_ADAMW);
+  EXPECT_EQ(trainAlone(other, straight, whole), "no error");
+  EXPECT_THAT(readFloats(folder / "after", "w"),
+              testing::Pointwise(testing::FloatEq(), readFloats(other / "after", "w")));
+}
+
+TEST(Checkpoint, IncompleteOnesAreSkipped) {
+  Saved run(3);
+  mkdir(run.step(5).c_str(), 0777);
+  writeFile(run.step(5) + "/rank-0000-1.safetensors", "half");
+  EXPECT_EQ(run.resume(5), "no error");
+  // What was not written by the save of step 5 is still there.
+  EXPECT_EQ(readAll(run.step(5) + "/rank-0000-1.safetensors"), "half");
+}
+
+TEST(Checkpoint, NothingToResumeFromIsAnError) {
+  Saved run(3);
+  unlink((run.step(3) + "/manifest.json").c_str());
+  EXPECT_THAT(run.resume(5), HasSubstr("there is no complete checkpoint in"));
+  EXPECT_THAT(run.resume(5), HasSubstr("incomplete: " + run.step(3)));
+  run.options.checkpoints = run.folder / "nowhere";
+  EXPECT_THAT(run.resume(5), HasSubstr("cannot read the checkpoints in"));
+}
+
+TEST(Checkpoint, DamageIsNamed) {
+  {
+    Saved run(3);
+    std::string bytes = readAll(run.dataFile(3));
+    bytes[bytes.size() - 1] ^= 1;
+    writeFile(run.dataFile(3), bytes);
+    EXPECT_THAT(run.resume(5), HasSubstr("'exp_avg_sq/w/0,0' in 'rank-0000-"));
+    EXPECT_THAT(run.resume(5), HasSubstr("is damaged: it is xxh64:"));
+  }
+  {
+    Saved run(3);
+    std::string bytes = readAll(run.dataFile(3));
+    writeFile(run.dataFile(3), bytes.substr(0, bytes.size() - 1));
+    EXPECT_THAT(run.resume(5), HasSubstr("bytes, wanted"));
+  }
+  {
+    Saved run(3);
+    unlink(run.dataFile(3).c_str());
+    EXPECT_THAT(run.resume(5), HasSubstr("is missing"));
+  }
+  {
+    Saved run(3);
+    EXPECT_THAT(run.resume(5, AH_SGD),
+                HasSubstr("was made with optimizer adamw, the program has sgd"));
+  }
+}
+
+TEST(Checkpoint, FreshRunsDoNotMixWithOldOnes) {
+  Saved run(3);
+  LinearModel model(2, 2, AH_ADAMW);
+  EXPECT_THAT(trainAlone(run.folder, run.options, model),
+              HasSubstr("is a checkpoint of an earlier run"));
+}
+
+TEST(Checkpoint, OlderOnesGo) {
+  TemporaryFolder folder;
+  NodeOptions options = trainingOptions(folder);
+  options.checkpoints = folder / "checkpoints";
+  options.steps = 5;
+  options.checkpointEvery = 1;
+  options.checkpointKeep = 2;
+  LinearModel model(2, 2, AH_SGD);
+  EXPECT_EQ(trainAlone(folder, options, model), "no error");
+  auto found = findCheckpoints(options.checkpoints);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].step, 5u);
+  EXPECT_EQ(found[1].step, 4u);
+}
+
+TEST(Checkpoint, CopiedFoldersAreCheckpoints) {
+  Saved run(3);
+  std::string copy = run.folder / "elsewhere";
+  std::string command = "cp -r '" + run.options.checkpoints + "' '" + copy + "'";
+  ASSERT_EQ(system(command.c_str()), 0);
+  run.options.checkpoints = copy;
+  EXPECT_EQ(run.resume(5), "no error");
+}

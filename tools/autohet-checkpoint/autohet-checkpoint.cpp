@@ -1,0 +1,139 @@
+//===- autohet-checkpoint.cpp - lists, verifies, exports checkpoints --------===//
+
+#include "checkpoint/Checkpoint.h"
+#include "core/Error.h"
+#include "core/Gather.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+using namespace autohet::runtime;
+
+static const char help[] =
+    "Usage: autohet-checkpoint list FOLDER\n"
+    "       autohet-checkpoint verify FOLDER [--step N]\n"
+    "       autohet-checkpoint export FOLDER FILE.safetensors [--step N]\n"
+    "\n"
+    "FOLDER is what was given as --checkpoint, or one step's folder in it.\n"
+    "\n"
+    "  list      one line a checkpoint: step, optimizer, size, and what is incomplete\n"
+    "  verify    compares every checksum of all complete checkpoints, or of step N;\n"
+    "            exits 1 and names the tensor and the file where one is damaged\n"
+    "  export    writes the parameters of the newest complete checkpoint, or of step N,\n"
+    "            whole and under PyTorch's names, as one safetensors file\n";
+
+// A step's own folder, or all in a folder of them, newest first.
+static std::vector<FoundCheckpoint> find(const std::string &folder, int64_t step) {
+  if (access((folder + "/manifest.json").c_str(), F_OK) == 0) {
+    CheckpointManifest manifest = CheckpointManifest::read(folder + "/manifest.json");
+    return {{folder, manifest.step, true}};
+  }
+  std::vector<FoundCheckpoint> found;
+  for (FoundCheckpoint &one : findCheckpoints(folder))
+    if (step < 0 || one.step == uint64_t(step))
+      found.push_back(std::move(one));
+  return found;
+}
+
+static void list(const std::string &folder, int64_t step) {
+  for (const FoundCheckpoint &one : find(folder, step)) {
+    if (!one.complete) {
+      printf("step %-10llu %s: incomplete (no manifest)\n", (unsigned long long)one.step,
+             one.folder.c_str());
+      continue;
+    }
+    CheckpointManifest manifest = CheckpointManifest::read(one.folder + "/manifest.json");
+    uint64_t bytes = 0;
+    for (const CheckpointFile &file : manifest.files)
+      bytes += file.bytes;
+    static const char *const optimizers[] = {"sgd", "adam", "adamw", "none"};
+    printf("step %-10llu %s: %s, %zu slices in %zu files, %.1f MiB\n",
+           (unsigned long long)manifest.step, one.folder.c_str(),
+           optimizers[manifest.optimizer], manifest.slices.size(), manifest.files.size(),
+           double(bytes) / (1 << 20));
+  }
+}
+
+static void verify(const std::string &folder, int64_t step) {
+  unsigned verified = 0;
+  for (const FoundCheckpoint &one : find(folder, step)) {
+    if (!one.complete) {
+      printf("%s: incomplete, skipped\n", one.folder.c_str());
+      continue;
+    }
+    CheckpointReader reader(one.folder);
+    reader.verify();
+    printf("%s: good, %zu slices\n", one.folder.c_str(), reader.manifest().slices.size());
+    ++verified;
+  }
+  if (verified == 0)
+    fail(AH_ERROR_NOT_FOUND, "there is no complete checkpoint in '%s'", folder.c_str());
+}
+
+static void exportTo(const std::string &folder, int64_t step, const std::string &path) {
+  for (const FoundCheckpoint &one : find(folder, step)) {
+    if (!one.complete) {
+      printf("%s: incomplete, skipped\n", one.folder.c_str());
+      continue;
+    }
+    CheckpointReader reader(one.folder);
+    std::vector<Piece> pieces;
+    for (const SliceRecord &slice : reader.manifest().slices) {
+      if (slice.kind != SliceKind::Parameter)
+        continue;
+      Piece piece{slice.name, slice.dtype, slice.box, {}};
+      piece.bytes.resize(slice.box.elements() * dtypeBytes(slice.dtype));
+      reader.read(slice.name, slice.kind, slice.dtype, slice.box, piece.bytes.data());
+      pieces.push_back(std::move(piece));
+    }
+    writePieces(path, pieces);
+    printf("wrote step %llu to '%s'\n", (unsigned long long)one.step, path.c_str());
+    return;
+  }
+  fail(AH_ERROR_NOT_FOUND, "there is no complete checkpoint in '%s'", folder.c_str());
+}
+
+static void run(int argc, char **argv) {
+  std::vector<std::string> words;
+  int64_t step = -1;
+  for (int index = 1; index < argc; ++index) {
+    std::string word = argv[index];
+    if (word == "--help" || word == "-h") {
+      fputs(help, stdout);
+      return;
+    }
+    if (word == "--step" || word.rfind("--step=", 0) == 0) {
+      std::string value = word.size() > 7 ? word.substr(7)
+                          : ++index < argc ? argv[index]
+                                           : "";
+      char *end;
+      step = strtoll(value.c_str(), &end, 10);
+      if (value.empty() || *end || step < 0)
+        fail(AH_ERROR_INPUT, "option --step: found '%s', wanted a natural number",
+             value.c_str());
+      continue;
+    }
+    if (word.rfind("-", 0) == 0)
+      fail(AH_ERROR_INPUT, "unknown option '%s'; see --help", word.c_str());
+    words.push_back(word);
+  }
+  if (words.size() == 2 && words[0] == "list")
+    return list(words[1], step);
+  if (words.size() == 2 && words[0] == "verify")
+    return verify(words[1], step);
+  if (words.size() == 3 && words[0] == "export")
+    return exportTo(words[1], step, words[2]);
+  fail(AH_ERROR_INPUT, "wanted list FOLDER, verify FOLDER or export FOLDER FILE; see --help");
+}
+
+int main(int argc, char **argv) {
+  ah_status status = guarded([&] { run(argc, argv); });
+  if (status == AH_OK)
+    return 0;
+  fprintf(stderr, "error: %s\n", ah_last_error());
+  return 1;
+}
