@@ -303,6 +303,7 @@ std::string helpText(const char *program) {
           continue;
         }
         if (line.size() + word.size() > 80) {
+          line.pop_back();
           result += line + "\n";
           line.assign(28, ' ');
         }
