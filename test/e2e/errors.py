@@ -1,0 +1,286 @@
+"""Wrong input gets a clear error: exit 1, the thing named, nothing written half.
+
+    errors.py WORK_FOLDER [--only REGEX]
+
+A case is what is wrong, the command line, and what the message has to contain:
+the facts (names, numbers, what is known instead), not the wording.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+from typing import Callable, Dict, List, Sequence, Tuple
+
+import numpy as np
+
+import models
+import plans
+from harness import Checks, ToolFailed, read_safetensors, tool, write_safetensors
+
+Case = Tuple[Callable[["Bench"], Sequence[str]], Sequence[str]]
+CASES: Dict[str, Case] = {}
+
+
+def case(*facts: str):
+    """Registers a function that prepares the files and returns the command line."""
+
+    def register(function: Callable[["Bench"], Sequence[str]]):
+        CASES[function.__name__.replace("_", " ")] = (function, facts)
+        return function
+
+    return register
+
+
+class Bench:
+    """A folder with a good model, data, cluster and plan, to be spoilt."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        models.write_model("gpt", self.path("model.onnx"))
+        models.write_data("gpt", folder, plans.GLOBAL_BATCH)
+        table = tool("autohet-compile", self.path("model.onnx"), *self.batch(), "--emit=units")
+        self.units: List[str] = [unit["id"] for unit in json.loads(table)["units"]]
+        self.program = self.path("good")
+        tool("autohet-compile", self.path("model.onnx"), *self.batch(), "--optimizer=sgd", "-o", self.program)
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def write(self, name: str, content) -> str:
+        with open(self.path(name), "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        return self.path(name)
+
+    def batch(self) -> List[str]:
+        return [f"--global-batch={plans.GLOBAL_BATCH}", f"--microbatch={plans.GLOBAL_BATCH}"]
+
+    def compile(self, model: str, *options: str) -> List[str]:
+        return ["autohet-compile", model, *(options or self.batch()), "-o", self.path("out")]
+
+    def planned(self, spoil: Callable[[dict], None], devices: int = 2, cluster: str = "") -> List[str]:
+        plan = plans.plan_json(plans.PLANS["pipeline2"], self.units, "sgd")
+        spoil(plan)
+        return self.compile(
+            self.path("model.onnx"), "--plan", self.write("plan.json", json.dumps(plan, indent=1)),
+            "--cluster", self.write("cluster.yaml", cluster or plans.cluster_yaml(devices)),
+            f"--global-batch={plans.GLOBAL_BATCH}",
+        )  # fmt: skip
+
+    def run(self, *options: str, **replaced) -> List[str]:
+        files = {"inputs": self.path("inputs.safetensors"), "labels": self.path("labels.safetensors"), **replaced}
+        return ["autohet-run", self.program, "--steps=1", "--inputs", files["inputs"], "--labels", files["labels"], *options]
+
+
+def onnx_model(bench: Bench, name: str, change: Callable) -> str:
+    import onnx
+
+    model = onnx.load(bench.path("model.onnx"))
+    change(onnx, model.graph)
+    with open(bench.path(name), "wb") as file:
+        file.write(model.SerializeToString())
+    return bench.path(name)
+
+
+# ===-- Models -------------------------------------------------------------===#
+
+
+@case(r"text\.onnx")
+def not_an_onnx_file(bench):
+    return bench.compile(bench.write("text.onnx", "this is no model\n" * 40))
+
+
+@case(r"nowhere\.onnx", r"[Nn]o such file")
+def a_missing_file(bench):
+    return bench.compile(bench.path("nowhere.onnx"))
+
+
+@case(r"short\.onnx")
+def a_truncated_file(bench):
+    with open(bench.path("model.onnx"), "rb") as file:
+        return bench.compile(bench.write("short.onnx", file.read()[:-1000]))
+
+
+@case(r"Einsum", r"\b2\b", r"NonZero", r"\b1\b")
+def unknown_ops_all_at_once(bench):
+    def change(onnx, graph):
+        for kind, count in (("Einsum", 2), ("NonZero", 1)):
+            for i in range(count):
+                attributes = {"equation": "bth->bth"} if kind == "Einsum" else {}
+                graph.node.append(onnx.helper.make_node(kind, ["embedding"], [f"{kind}{i}"], name=f"{kind}_{i}", **attributes))
+                graph.output.append(onnx.helper.make_tensor_value_info(f"{kind}{i}", 1, None))
+
+    return bench.compile(onnx_model(bench, "ops.onnx", change))
+
+
+@case(r"time\b", r"--dim")
+def a_dim_left_unbound(bench):
+    def change(onnx, graph):
+        graph.input[0].type.tensor_type.shape.dim[1].dim_param = "time"
+
+    return bench.compile(onnx_model(bench, "unbound.onnx", change))
+
+
+@case(r"weights\.bin", r"[Nn]o such file|missing|not found")
+def external_data_missing(bench):
+    def change(onnx, graph):
+        tensor = graph.initializer[-1]
+        onnx.external_data_helper.set_external_data(tensor, "weights.bin", offset=0, length=len(tensor.raw_data))
+        tensor.ClearField("raw_data")
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+
+    return bench.compile(onnx_model(bench, "external.onnx", change))
+
+
+@case(r"\.\./")
+def external_data_outside_the_folder(bench):
+    def change(onnx, graph):
+        tensor = graph.initializer[-1]
+        onnx.external_data_helper.set_external_data(tensor, "../weights.bin", offset=0, length=len(tensor.raw_data))
+        tensor.ClearField("raw_data")
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+
+    return bench.compile(onnx_model(bench, "outside.onnx", change))
+
+
+# ===-- Batches, plans, clusters -------------------------------------------===#
+
+
+@case(r"\b7\b", r"\b8\b")
+def a_batch_that_no_microbatch_divides(bench):
+    return bench.compile(bench.path("model.onnx"), "--global-batch=7", "--microbatch=2")
+
+
+@case(r"block3")
+def a_plan_that_drops_a_unit(bench):
+    return bench.planned(lambda plan: [s["units"].remove(u) for s in plan["replicas"][0]["stages"] for u in list(s["units"]) if u.startswith("block3")])
+
+
+@case(r"block0")
+def a_plan_that_doubles_a_unit(bench):
+    def spoil(plan):
+        first, second = plan["replicas"][0]["stages"]
+        second["units"] = [u for u in first["units"] if u.startswith("block0")] + second["units"]
+
+    return bench.planned(spoil)
+
+
+@case(r"n7/0", r"n0/0")
+def a_plan_with_an_unknown_device(bench):
+    return bench.planned(lambda plan: plan["replicas"][0]["stages"][0].update(devices=["n7/0"]))
+
+
+@case(r"structure_hash|another model|other model|hash")
+def a_plan_of_another_model(bench):
+    return bench.planned(lambda plan: plan.update(structure_hash="0123456789abcdef"))
+
+
+@case(r"stagse", r"stages")
+def an_unknown_key_in_a_plan(bench):
+    return bench.planned(lambda plan: plan["replicas"][0].update(stagse=[]))
+
+
+@case(r"n0/0|stage 0", r"[KM]i?B")
+def a_plan_that_exceeds_the_memory(bench):
+    return bench.planned(lambda plan: None, cluster=plans.cluster_yaml(2).replace("1 GiB", "1 MiB"))
+
+
+@case(r"memroy", r"memory")
+def an_unknown_key_in_a_cluster(bench):
+    return bench.planned(lambda plan: None, cluster=plans.cluster_yaml(2).replace("memory", "memroy"))
+
+
+@case(r"none\.yaml", r"[Nn]o such file")
+def a_missing_cluster_file(bench):
+    return bench.compile(bench.path("model.onnx"), "--cluster", bench.path("none.yaml"), *bench.batch())
+
+
+@case(r"none\.txt", r"[Nn]o such file")
+def a_missing_hostfile(bench):
+    return bench.compile(bench.path("model.onnx"), "--cluster", bench.path("none.txt"), *bench.batch())
+
+
+# ===-- Runs ---------------------------------------------------------------===#
+
+
+@case(r"\b97\b", r"input_ids|token")
+def a_token_beyond_the_vocabulary(bench):
+    inputs = {name: tensor.copy() for name, tensor in read_safetensors(bench.path("inputs.safetensors")).items()}
+    inputs["input_ids"][3, 5] = 97
+    write_safetensors(bench.path("beyond.safetensors"), inputs)
+    return bench.run(inputs=bench.path("beyond.safetensors"))
+
+
+@case(r"label")
+def no_counted_label(bench):
+    labels = np.full((plans.GLOBAL_BATCH, 12), -100, np.int64)
+    write_safetensors(bench.path("none.safetensors"), {"labels": labels})
+    return bench.run(labels=bench.path("none.safetensors"))
+
+
+@case(r"cut\.safetensors")
+def truncated_inputs(bench):
+    with open(bench.path("inputs.safetensors"), "rb") as file:
+        return bench.run(inputs=bench.write("cut.safetensors", file.read()[:-66]))
+
+
+@case(r"unknown option", r"--stepz")
+def an_unknown_option(bench):
+    return bench.run("--stepz=3")
+
+
+@case(r"checkpoint|resume")
+def nothing_to_resume(bench):
+    return bench.run("--checkpoint", bench.path("nothing"), "--resume")
+
+
+@case(r"grad|weight|manifest|file", r"checksum|damaged|differ")
+def a_checkpoint_with_a_flipped_byte(bench):
+    folder = bench.path("checkpoints")
+    tool(*bench.run("--checkpoint", folder))
+    shards = [os.path.join(where, name) for where, _, names in os.walk(folder) for name in names if name.endswith(".safetensors")]
+    with open(shards[0], "r+b") as file:
+        file.seek(-7, os.SEEK_END)
+        byte = file.read(1)
+        file.seek(-7, os.SEEK_END)
+        file.write(bytes([byte[0] ^ 1]))
+    return ["autohet-checkpoint", "verify", folder]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("work")
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    checks, bench = Checks(), Bench(options.work)
+    for name, (prepare, facts) in CASES.items():
+        if not re.search(options.only, name):
+            continue
+        command = prepare(bench)
+        checks.count += 1
+        try:
+            tool(*command)
+            checks.failures.append(f"{name}: accepted")
+            continue
+        except ToolFailed as failure:
+            print("    " + failure.output.strip().replace("\n", "\n    "))
+            if failure.status != 1 or "Stack dump" in failure.output:
+                checks.failures.append(f"{name}: exit status {failure.status}, not an error of ours: {failure.output[:300]}")
+            if "error:" not in failure.output:
+                checks.failures.append(f"{name}: no line with 'error:'")
+            for fact in facts:
+                if not re.search(fact, failure.output):
+                    checks.failures.append(f"{name}: the message does not say /{fact}/: {failure.output[:300]}")
+        if os.path.exists(bench.path("out")):
+            checks.failures.append(f"{name}: left an output folder")
+            shutil.rmtree(bench.path("out"))
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()
