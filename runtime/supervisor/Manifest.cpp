@@ -8,6 +8,7 @@
 #include "supervisor/Manifest.h"
 #include "core/Json.h"
 
+#include <fnmatch.h>
 #include <map>
 #include <set>
 
@@ -36,11 +37,30 @@ uint32_t Manifest::rankCount(uint32_t node) const {
   return count;
 }
 
+std::string Manifest::deviceName(uint32_t rank) const {
+  return nodes[ranks[rank].node].name + "/" +
+         std::to_string(ranks[rank].device);
+}
+
 std::string Manifest::describeRank(uint32_t rank) const {
-  if (rank >= ranks.size())
-    return "rank " + std::to_string(rank);
-  return "rank " + std::to_string(rank) + " (" + nodes[ranks[rank].node].name +
-         "/" + std::to_string(ranks[rank].device) + ")";
+  std::string text = "rank " + std::to_string(rank);
+  return rank < ranks.size() ? text + " (" + deviceName(rank) + ")" : text;
+}
+
+ManifestLink Manifest::linkBetween(uint32_t from, uint32_t to) const {
+  // A pattern without '/' means all devices of the nodes that it matches.
+  auto matches = [&](const std::string &pattern, uint32_t rank) {
+    bool isDevice = pattern.find('/') != std::string::npos;
+    std::string name =
+        isDevice ? deviceName(rank) : nodes[ranks[rank].node].name;
+    return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+  };
+  ManifestLink link =
+      ranks[from].node == ranks[to].node ? intra_node : inter_node;
+  for (const ManifestLinkOverride &one : overrides)
+    if (matches(one.from, from) && matches(one.to, to))
+      link = one.link;
+  return link;
 }
 
 namespace {
@@ -163,14 +183,32 @@ static void readRank(const Json &json, const std::string &where,
       .finish();
 }
 
-static void readLink(const Json &json, const std::string &where,
-                     ManifestLink &link, std::string &error) {
-  Reader(json, where, error)
-      .count("from", link.from)
-      .count("to", link.to)
-      .number("bandwidth_bytes_per_s", link.bandwidth_bytes_per_s)
-      .number("latency_s", link.latency_s)
-      .finish();
+static void readLink(Reader &reader, ManifestLink &link) {
+  reader.number("bandwidth_bytes_per_s", link.bandwidth_bytes_per_s)
+      .number("latency_s", link.latency_s);
+}
+
+static void readLinks(const Json &json, Manifest &manifest,
+                      std::string &error) {
+  Reader reader(json, "links", error);
+  for (auto [key, link] : {std::pair("intra_node", &manifest.intra_node),
+                           std::pair("inter_node", &manifest.inter_node)})
+    if (const Json *value = reader.get(key, Json::Object, true)) {
+      Reader inner(*value, std::string("links.") + key, error);
+      readLink(inner, *link);
+      inner.finish();
+    }
+  const Json *overrides = reader.get("overrides", Json::Array, false);
+  for (size_t i = 0; overrides && i < overrides->items.size(); ++i) {
+    ManifestLinkOverride one;
+    Reader inner(overrides->items[i],
+                 "links.overrides[" + std::to_string(i) + "]", error);
+    inner.text("from", one.from).text("to", one.to);
+    readLink(inner, one.link);
+    inner.finish();
+    manifest.overrides.push_back(one);
+  }
+  reader.finish();
 }
 
 /// What cannot be said a key at a time.
@@ -191,21 +229,16 @@ static std::string findContradiction(const Manifest &manifest) {
              " nodes";
     if (i && rank.node < manifest.ranks[i - 1].node)
       return where + ".node: ranks are in the order of their nodes";
-    uint32_t expected = i - manifest.firstRank(rank.node);
-    if (rank.device != expected)
-      return where + ".device: " + std::to_string(rank.device) +
-             ", but the ranks of a node are consecutive and in the order of "
-             "its devices: expected " +
-             std::to_string(expected);
+    if (i && rank.node == manifest.ranks[i - 1].node &&
+        rank.device <= manifest.ranks[i - 1].device)
+      return where + ".device: " + std::to_string(rank.device) + " after " +
+             std::to_string(manifest.ranks[i - 1].device) +
+             ", but devices ascend within a node";
   }
   for (uint32_t i = 0; i < manifest.nodes.size(); ++i)
     if (!manifest.rankCount(i))
       return "nodes[" + std::to_string(i) + "] (" + manifest.nodes[i].name +
              "): no rank is on it";
-  for (size_t i = 0; i < manifest.links.size(); ++i)
-    if (manifest.links[i].from >= manifest.nodes.size() ||
-        manifest.links[i].to >= manifest.nodes.size())
-      return "links[" + std::to_string(i) + "]: no such node";
   return "";
 }
 
@@ -238,7 +271,8 @@ bool autohet::runtime::parseManifest(std::string_view text, Manifest &manifest,
   };
   list("nodes", true, manifest.nodes, readNode);
   list("ranks", true, manifest.ranks, readRank);
-  list("links", false, manifest.links, readLink);
+  if (const Json *links = reader.get("links", Json::Object, false))
+    readLinks(*links, manifest, error);
   if (!reader.finish())
     return false;
   error = findContradiction(manifest);

@@ -35,8 +35,15 @@ struct ManifestRank {
 };
 
 struct ManifestLink {
-  uint32_t from = 0, to = 0;
-  double bandwidth_bytes_per_s = 0, latency_s = 0;
+  double bandwidth_bytes_per_s = 0; ///< 0: not limited
+  double latency_s = 0;
+};
+
+/// For messages between devices that both patterns match: `node`, `node/index`
+/// or a glob of either.
+struct ManifestLinkOverride {
+  std::string from, to;
+  ManifestLink link;
 };
 
 struct Manifest {
@@ -44,12 +51,18 @@ struct Manifest {
   uint64_t global_batch = 0; ///< 0: not given
   std::vector<ManifestNode> nodes;
   std::vector<ManifestRank> ranks;
-  std::vector<ManifestLink> links;
+  ManifestLink intra_node, inter_node;
+  std::vector<ManifestLinkOverride> overrides;
 
   /// The first rank of `node`; its others follow it.
   uint32_t firstRank(uint32_t node) const;
   uint32_t rankCount(uint32_t node) const;
 
+  /// What the cluster file says of messages from one rank to another.
+  ManifestLink linkBetween(uint32_t from, uint32_t to) const;
+
+  /// "n0/1"
+  std::string deviceName(uint32_t rank) const;
   /// "rank 2 (n0/1)", as every message calls it.
   std::string describeRank(uint32_t rank) const;
 };

@@ -55,12 +55,39 @@ TEST(Manifest, NamesTheMistake) {
               HasSubstr("nodes[0].name: expected a string, found an integer"));
   EXPECT_THAT(parse(node + R"(, "ranks": [{"node": 1, "device": 0}])"),
               HasSubstr("ranks[0].node: 1, but there are 1 nodes"));
-  EXPECT_THAT(parse(node + R"(, "ranks": [{"node": 0, "device": 3}])"),
-              HasSubstr("ranks[0].device: 3"));
+  EXPECT_THAT(parse(node + R"(, "ranks": [{"node": 0, "device": 3},
+                                          {"node": 0, "device": 3}])"),
+              HasSubstr("ranks[1].device: 3 after 3"));
+  EXPECT_THAT(parse(node + "," + rank + R"(, "links": {"intra_node": {}})"),
+              HasSubstr("links.intra_node: the key"));
   EXPECT_THAT(parse(node + "," + rank + ", \"nodes\": []"),
               HasSubstr("\"nodes\" stands twice"));
   Manifest manifest;
   std::string error;
   EXPECT_FALSE(parseManifest(R"({"format": 2})", manifest, error));
   EXPECT_THAT(error, HasSubstr("found 2, this version reads 1"));
+}
+
+/// A device keeps the index that the cluster file gives it.
+TEST(Manifest, LinksAndGapsAreTheClusterFiles) {
+  Manifest manifest;
+  ASSERT_EQ(parse(R"("nodes": [{"name": "a", "executable": "e"},
+                         {"name": "b", "executable": "e"}],
+               "ranks": [{"node": 0, "device": 1}, {"node": 0, "device": 3},
+                         {"node": 1, "device": 0}],
+               "links": {
+                 "intra_node": {"bandwidth_bytes_per_s": 8, "latency_s": 1},
+                 "inter_node": {"bandwidth_bytes_per_s": 4, "latency_s": 2},
+                 "overrides": [
+                   {"from": "b", "to": "a/*", "bandwidth_bytes_per_s": 2,
+                    "latency_s": 3},
+                   {"from": "b", "to": "a/3", "bandwidth_bytes_per_s": 1,
+                    "latency_s": 4}]})",
+                  manifest),
+            "");
+  EXPECT_EQ(manifest.describeRank(1), "rank 1 (a/3)");
+  EXPECT_EQ(manifest.linkBetween(0, 1).latency_s, 1);
+  EXPECT_EQ(manifest.linkBetween(0, 2).latency_s, 2);
+  EXPECT_EQ(manifest.linkBetween(2, 0).latency_s, 3);
+  EXPECT_EQ(manifest.linkBetween(2, 1).latency_s, 4);
 }
