@@ -186,7 +186,7 @@ double boundBatch(const BatchProblem &problem) {
   while (samplesWithin(high) < wanted)
     high *= 2;
   // `low` never has room for the whole batch, so it stays a bound.
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 30; ++round) {
     double middle = (low + high) / 2;
     (samplesWithin(middle) < wanted ? low : high) = middle;
   }

@@ -40,7 +40,15 @@ GroupingSearch::GroupingSearch(const CostModel &costs,
 std::vector<Grouping> GroupingSearch::run() {
   std::vector<ClassCounts> groups;
   ClassCounts left = classes.counts();
-  if (!enumerate(groups, left))
+  unsigned number = 0;
+  if (enumerate(groups, left, [&](const auto &) {
+        return ++number <= options.max_groupings;
+      }))
+    enumerate(groups, left, [&](const std::vector<ClassCounts> &grouping) {
+      consider(grouping);
+      return true;
+    });
+  else
     searchLocally();
   std::vector<Grouping> all;
   for (const std::vector<Grouping> &some : best)
@@ -52,15 +60,12 @@ std::vector<Grouping> GroupingSearch::run() {
 }
 
 // Multisets of groups: each group at most the one before, lexicographically.
-// False when there are too many.
+// Ends, with false, when `visit` says so.
 bool GroupingSearch::enumerate(std::vector<ClassCounts> &groups,
-                               ClassCounts &left) {
+                               ClassCounts &left, Visitor visit) {
   bool isAllUsed = llvm::all_of(left, [](unsigned count) { return !count; });
-  if (!groups.empty() && (isAllUsed || options.allow_idle)) {
-    if (++considered > options.max_groupings)
-      return false;
-    consider(groups);
-  }
+  if (!groups.empty() && (isAllUsed || options.allow_idle) && !visit(groups))
+    return false;
   if (isAllUsed)
     return true;
   ClassCounts next = left;
@@ -79,7 +84,7 @@ bool GroupingSearch::enumerate(std::vector<ClassCounts> &groups,
       groups.push_back(next);
       for (size_t index = 0; index < left.size(); ++index)
         left[index] -= next[index];
-      bool isComplete = enumerate(groups, left);
+      bool isComplete = enumerate(groups, left, visit);
       for (size_t index = 0; index < left.size(); ++index)
         left[index] += next[index];
       groups.pop_back();

@@ -30,7 +30,9 @@ public:
   llvm::ArrayRef<int64_t> microbatchSizes() const { return sizes; }
 
 private:
-  bool enumerate(std::vector<ClassCounts> &groups, ClassCounts &left);
+  using Visitor = llvm::function_ref<bool(const std::vector<ClassCounts> &)>;
+  bool enumerate(std::vector<ClassCounts> &groups, ClassCounts &left,
+                 Visitor visit);
   void searchLocally();
   std::vector<ClassCounts> balanced(unsigned replicas) const;
   void improve(std::vector<ClassCounts> groups);
@@ -45,8 +47,7 @@ private:
   ReplicaSearch &replicas;
   DeviceClasses classes;
   std::vector<int64_t> sizes;
-  double slowestLink; ///< bytes a second
-  unsigned considered = 0;
+  double slowestLink;                      ///< bytes a second
   std::vector<std::vector<Grouping>> best; ///< of each number of replicas
 };
 

@@ -12,6 +12,10 @@
 namespace autohet {
 namespace {
 
+// Estimates of groupings are that good: they leave out how transfers and
+// gradients overlap.
+constexpr double estimateSlack = 1.2;
+
 llvm::Error checkInput(const UnitTable &table, const Cluster &cluster,
                        const PlannerOptions &options) {
   if (table.units.empty())
@@ -133,8 +137,13 @@ llvm::Expected<PlannerResult> planCluster(const UnitTable &table,
   GroupingSearch search(costs, options, replicas);
   Finalists finalists(costs, options, replicas, search.deviceClasses(),
                       search.microbatchSizes());
-  for (const Grouping &grouping : search.run())
+  // By rising estimate: far behind the best plan none is worth a closer look.
+  for (const Grouping &grouping : search.run()) {
+    if (finalists.best &&
+        grouping.estimate_s > estimateSlack * finalists.best->evaluation.step_s)
+      break;
     finalists.consider(grouping);
+  }
 
   PlannerResult result;
   result.symmetric = planSymmetric(costs, options);

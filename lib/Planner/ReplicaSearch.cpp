@@ -10,7 +10,9 @@
 namespace autohet {
 
 // All orders of more stages than this are too many even without repetitions.
-static constexpr size_t maxPermutedRows = 6;
+static constexpr size_t maxPermutedRows = 4;
+// How much longer a way may be for one partial solution to stand for another.
+static constexpr double coarse = 0.02, fine = 0.002;
 
 ReplicaSearch::Row
 ReplicaSearch::makeRow(llvm::ArrayRef<unsigned> devices) const {
@@ -102,8 +104,10 @@ std::vector<ReplicaSearch::Rows> ReplicaSearch::orders(const Rows &rows,
 }
 
 void ReplicaSearch::cut(const Rows &rows, int64_t microbatchSize,
-                        unsigned replicas, ReplicaFront &front) const {
+                        unsigned replicas, double tolerance,
+                        ReplicaFront &front) const {
   StageProblem problem;
+  problem.tolerance = tolerance;
   problem.unit_count = ranges.unitCount();
   if (rows.size() > problem.unit_count)
     return;
@@ -164,7 +168,7 @@ const ReplicaFront &ReplicaSearch::solve(std::vector<unsigned> devices,
     return front;
   for (const Rows &rows : rowChoices(devices))
     for (const Rows &order : orders(rows, thorough))
-      cut(order, microbatchSize, replicas, front);
+      cut(order, microbatchSize, replicas, thorough ? fine : coarse, front);
 
   // Of all orders' shapes only undominated ones; the first among equal ones.
   std::vector<unsigned> rank(front.size());

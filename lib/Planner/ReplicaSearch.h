@@ -37,7 +37,8 @@ public:
       : costs(costs), ranges(costs), memoryFraction(memoryFraction) {}
 
   /// `devices` ascending; `replicas` that share the optimizer state. `thorough`
-  /// tries every order of few stages instead of those by speed and memory.
+  /// tries every order of few stages, instead of those by speed and memory, and
+  /// cuts more finely.
   const ReplicaFront &solve(std::vector<unsigned> devices,
                             int64_t microbatchSize, unsigned replicas,
                             bool thorough);
@@ -58,7 +59,7 @@ private:
   std::vector<Rows> rowChoices(llvm::ArrayRef<unsigned> devices) const;
   std::vector<Rows> orders(const Rows &rows, bool thorough) const;
   void cut(const Rows &rows, int64_t microbatchSize, unsigned replicas,
-           ReplicaFront &front) const;
+           double tolerance, ReplicaFront &front) const;
 
   const CostModel &costs;
   UnitRanges ranges;

@@ -125,14 +125,14 @@ using Front = std::vector<Partial>;
 
 // Sorts by period and drops dominated entries; among equal ones the first (the
 // smallest end) stays, so that results do not depend on the library's sort.
-void keepUndominated(Front &front) {
+void keepUndominated(Front &front, double tolerance) {
   llvm::sort(front, [](const Partial &a, const Partial &b) {
     return std::tie(a.period, a.way, a.end, a.rest) <
            std::tie(b.period, b.way, b.end, b.rest);
   });
   Front kept;
   for (const Partial &entry : front)
-    if (kept.empty() || entry.way < kept.back().way)
+    if (kept.empty() || entry.way < kept.back().way * (1 - tolerance))
       kept.push_back(entry);
   front = std::move(kept);
 }
@@ -177,7 +177,7 @@ std::vector<StageFrontEntry> solveStageFront(const StageProblem &problem) {
                         transfer.backward_s}),
               stage + transfer.total() + rest.way, index);
       }
-      keepUndominated(front);
+      keepUndominated(front, problem.tolerance);
     }
   }
 

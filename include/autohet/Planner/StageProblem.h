@@ -31,6 +31,9 @@ struct StageProblem {
   /// Bytes that a worker needs for units [begin, end); empty: none.
   std::function<double(unsigned worker, unsigned begin, unsigned end)> memory;
   std::vector<double> memory_limits; ///< of each worker, if `memory`
+  /// A partial solution may be dropped for one of no longer period whose way is
+  /// longer by at most this fraction. 0: the dynamic program is exact.
+  double tolerance = 0;
 
   unsigned workerCount() const { return seconds.size(); }
 
