@@ -237,6 +237,14 @@ static const std::vector<Group> &groups() {
   return table;
 }
 
+std::vector<OptionInfo> optionInfos() {
+  std::vector<OptionInfo> infos;
+  for (const Group &group : groups())
+    for (const Option &option : group.options)
+      infos.push_back({option.name, option.value, option.help});
+  return infos;
+}
+
 static const Option *findOption(const std::string &name) {
   for (const Group &group : groups())
     for (const Option &option : group.options)

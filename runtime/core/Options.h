@@ -62,6 +62,14 @@ struct NodeOptions {
   std::string numbersText;
 };
 
+/// One option as --help shows it: for tools that pass options on.
+struct OptionInfo {
+  const char *name;
+  const char *value; ///< null: a flag; "[...]": the value may be left out
+  const char *help;
+};
+std::vector<OptionInfo> optionInfos();
+
 /// Throws AH_ERROR_INPUT naming the option, what was found and wanted.
 NodeOptions parseOptions(int argc, char **argv);
 std::string helpText(const char *program);
