@@ -12,6 +12,7 @@
 #include "core/Error.h"
 #include "core/Trainer.h"
 #include "data/Checksum.h"
+#include "supervisor/Preflight.h"
 
 #include <climits>
 #include <cstdio>
@@ -131,6 +132,8 @@ static int nodeMain(int argc, char **argv) {
   supervisor.master_address =
       options.masterAddress.empty() ? nullptr : options.masterAddress.c_str();
 
+  if (options.preflight)
+    return runPreflight(image, supervisor, options.weightsIndex, options.checkpoints);
   int64_t device = ah_worker_device();
   if (device >= 0) {
     // Printed once, by the supervisor, with the rank's name.

@@ -233,7 +233,11 @@ static const std::vector<Group> &groups() {
         {"version", nullptr, "print the versions of runtime and program format",
          [](O &o, S) { o.version = true; }},
         {"describe", nullptr, "print what this executable holds: job, devices, memory",
-         [](O &o, S) { o.describe = true; }}}}};
+         [](O &o, S) { o.describe = true; }},
+        {"preflight", nullptr,
+         "check what a run would need here: CPU features, libraries, port, memory, disk, "
+         "weights",
+         [](O &o, S) { o.preflight = true; }}}}};
   return table;
 }
 

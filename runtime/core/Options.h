@@ -56,7 +56,7 @@ struct NodeOptions {
   std::string masterAddress, emulate;
   bool alone = false; // no supervisor; for debuggers
   // Instead of running
-  bool help = false, version = false, describe = false;
+  bool help = false, version = false, describe = false, preflight = false;
 
   /// The options that change numbers, as "name=value" lines: ranks compare them.
   std::string numbersText;

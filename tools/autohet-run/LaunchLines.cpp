@@ -1,0 +1,79 @@
+//===- LaunchLines.cpp - what to type for other launchers -----------------===//
+//
+// One process a node, in the order of the plan's nodes: a supervisor starts its
+// own workers, so no launcher needs to know how many devices a node has.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CommandLine.h"
+
+#include <cstdio>
+
+using namespace autohet::run;
+using autohet::runtime::Manifest;
+using autohet::runtime::ManifestNode;
+
+static std::string hostOf(const ManifestNode &node) {
+  return node.address.empty() ? "localhost" : node.address;
+}
+
+static std::string commandOf(const CommandLine &line,
+                             const ManifestNode &node) {
+  std::string command = shellQuote(line.folder + "/" + node.executable);
+  for (const std::string &argument : line.passed)
+    command += " " + shellQuote(argument);
+  return command;
+}
+
+static void printMpirun(const CommandLine &line, const Manifest &manifest) {
+  // By default mpirun binds a process, and with it all workers, to one core.
+  printf("mpirun --bind-to none");
+  for (size_t i = 0; i < manifest.nodes.size(); ++i)
+    printf("%s \\\n  -np 1 --host %s %s", i ? " :" : "",
+           shellQuote(hostOf(manifest.nodes[i])).c_str(),
+           commandOf(line, manifest.nodes[i]).c_str());
+  printf("\n");
+}
+
+/// srun orders tasks by host name; the host file keeps the plan's order.
+static void printSrun(const CommandLine &line, const Manifest &manifest) {
+  printf("cat > autohet.hosts <<'EOF'\n");
+  for (const ManifestNode &node : manifest.nodes)
+    printf("%s\n", hostOf(node).c_str());
+  printf("EOF\ncat > autohet.tasks <<'EOF'\n");
+  for (size_t i = 0; i < manifest.nodes.size(); ++i)
+    printf("%zu %s\n", i, commandOf(line, manifest.nodes[i]).c_str());
+  printf("EOF\nSLURM_HOSTFILE=autohet.hosts srun --nodes=%zu --ntasks=%zu "
+         "--distribution=arbitrary --cpu-bind=none --kill-on-bad-exit=0 "
+         "--multi-prog autohet.tasks\n",
+         manifest.nodes.size(), manifest.nodes.size());
+}
+
+static void printSsh(const CommandLine &line, const Manifest &manifest) {
+  // -tt would let ^C through to the remote side; SIGHUP does the same here.
+  for (const ManifestNode &node : manifest.nodes)
+    printf("ssh %s %s &\n", shellQuote(hostOf(node)).c_str(),
+           shellQuote(commandOf(line, node)).c_str());
+  printf("wait\n");
+}
+
+int autohet::run::printLaunchLines(const CommandLine &line,
+                                   const Manifest &manifest) {
+  if (line.emulate)
+    fail("--emulate is for nodes on this machine, --print for others");
+  bool isLocal = true;
+  for (const ManifestNode &node : manifest.nodes)
+    isLocal &= node.isLocal();
+  for (const ManifestNode &node : manifest.nodes)
+    if (!isLocal && node.isLocal())
+      fail("the cluster file gives node %s no address that the others reach",
+           node.name.c_str());
+  printf("# The folder must be at the same place on every node.\n");
+  if (line.launcher == "mpirun")
+    printMpirun(line, manifest);
+  else if (line.launcher == "srun")
+    printSrun(line, manifest);
+  else
+    printSsh(line, manifest);
+  return 0;
+}
