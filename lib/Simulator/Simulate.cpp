@@ -1,0 +1,368 @@
+//===- Simulate.cpp - runs programs without computing ---------------------===//
+//
+// A queue of (time, stream) resumptions. A resumed stream runs commands that
+// take no time until one takes some or must wait; what sets an event or
+// completes a message resumes who waited for it. Entries of equal time keep
+// their order of insertion, so that a program has one timeline.
+//
+//===----------------------------------------------------------------------===//
+
+#include "autohet/Simulator/Simulate.h"
+#include "autohet/Support/Quantity.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include <algorithm>
+#include <cassert>
+#include <deque>
+#include <functional>
+#include <map>
+#include <queue>
+
+namespace autohet {
+namespace {
+
+/// One end of a message that has come to it.
+struct Posted {
+  double time = 0;
+  unsigned event = 0;
+  int64_t value = 0;
+  const SimCommand *command = nullptr;
+  int64_t microbatch = 0;
+};
+
+/// Messages of a channel match in their order.
+struct Channel {
+  std::deque<Posted> sends, receives;
+};
+
+/// Where a stream is.
+struct Cursor {
+  unsigned device = 0, stream = 0;
+  int64_t step = 0;
+  size_t next = 0;
+  size_t loop_begin = 0; ///< of the loop it is in
+  int64_t loop_index = 0;
+  bool is_done = false;
+  /// An advance() of it is in the queue: another one would overtake it.
+  bool is_queued = false;
+  // While it waits:
+  bool is_waiting = false;
+  double waiting_since = 0;
+};
+
+class Simulation {
+public:
+  Simulation(const SimProgram &program, const SimOptions &options)
+      : program(program), options(options) {
+    unsigned count = program.devices.size();
+    assert(program.links.size() == size_t(count) * count && "a link a pair");
+    device_free_s.resize(count);
+    link_free_s.resize(size_t(count) * count);
+    arrived.resize(options.steps);
+    stepEnds.resize(options.steps);
+    result.busy_s.resize(count);
+    for (auto [index, device] : llvm::enumerate(program.devices)) {
+      eventValues.emplace_back(device.events.size());
+      result.stream_busy_s.emplace_back(device.streams.size());
+      result.stream_waiting_s.emplace_back(device.streams.size());
+      firstCursor.push_back(cursors.size());
+      for (unsigned stream = 0; stream < device.streams.size(); ++stream) {
+        cursors.push_back({static_cast<unsigned>(index), stream});
+        resume(cursors.size() - 1, 0);
+      }
+    }
+  }
+
+  llvm::Expected<SimResult> run() {
+    while (!queue.empty()) {
+      Entry entry = queue.top();
+      queue.pop();
+      now = entry.time;
+      entry.action();
+    }
+    if (llvm::Error error = explainDeadlock())
+      return error;
+    double before = 0;
+    for (double end : stepEnds) {
+      result.step_s.push_back(end - before);
+      before = end;
+    }
+    result.end_s = before;
+    return std::move(result);
+  }
+
+private:
+  struct Entry {
+    double time;
+    uint64_t order;
+    std::function<void()> action;
+
+    bool operator<(const Entry &other) const {
+      return std::make_pair(time, order) >
+             std::make_pair(other.time, other.order);
+    }
+  };
+
+  void at(double time, std::function<void()> action) {
+    queue.push({time, order++, std::move(action)});
+  }
+  void resume(size_t cursor, double time) {
+    if (cursors[cursor].is_queued)
+      return;
+    cursors[cursor].is_queued = true;
+    at(time, [this, cursor] { advance(cursor); });
+  }
+
+  const SimStream &streamOf(const Cursor &cursor) const {
+    return program.devices[cursor.device].streams[cursor.stream];
+  }
+
+  int64_t microbatchOf(const Cursor &cursor, const SimCommand &command) const {
+    return command.microbatch + (command.in_loop ? cursor.loop_index : 0);
+  }
+
+  int64_t eventValue(const Cursor &cursor, unsigned event,
+                     int64_t microbatch) const {
+    const SimDevice &device = program.devices[cursor.device];
+    if (device.events[event].once_a_step)
+      return cursor.step + (microbatch < 0 ? 0 : 1);
+    return cursor.step * device.microbatches + microbatch + 1;
+  }
+
+  // Runs commands until one takes time or has to wait.
+  void advance(size_t index) {
+    Cursor &cursor = cursors[index];
+    cursor.is_queued = false;
+    const std::vector<SimCommand> &commands = streamOf(cursor).commands;
+    while (true) {
+      if (cursor.next == commands.size()) {
+        stepEnds[cursor.step] = std::max(stepEnds[cursor.step], now);
+        cursor.next = 0;
+        if (++cursor.step == options.steps) {
+          cursor.is_done = true;
+          return;
+        }
+        continue;
+      }
+      if (!execute(index, cursor, commands[cursor.next]))
+        return;
+    }
+  }
+
+  /// False where the stream goes on later.
+  bool execute(size_t index, Cursor &cursor, const SimCommand &command) {
+    int64_t microbatch = microbatchOf(cursor, command);
+    switch (command.kind) {
+    case SimCommandKind::Compute: {
+      double &free = device_free_s[cursor.device];
+      double start = std::max(now, free);
+      free = start + command.seconds;
+      addSpan(cursor, microbatch, false, start, free);
+      ++cursor.next;
+      resume(index, free);
+      return false;
+    }
+    case SimCommandKind::Send:
+    case SimCommandKind::Receive:
+      post(cursor, command, microbatch);
+      break;
+    case SimCommandKind::Record:
+      setEvent(cursor.device, command.event,
+               eventValue(cursor, command.event, microbatch));
+      break;
+    case SimCommandKind::Wait:
+      if (eventValues[cursor.device][command.event] <
+          eventValue(cursor, command.event, microbatch))
+        return hold(cursor);
+      endHold(cursor, microbatch);
+      break;
+    case SimCommandKind::Loop:
+      cursor.loop_begin = cursor.next;
+      cursor.loop_index = command.first;
+      if (command.first >= command.end) {
+        const std::vector<SimCommand> &commands = streamOf(cursor).commands;
+        while (commands[cursor.next].kind != SimCommandKind::EndLoop)
+          ++cursor.next;
+      }
+      break;
+    case SimCommandKind::EndLoop:
+      if (++cursor.loop_index <
+          streamOf(cursor).commands[cursor.loop_begin].end)
+        cursor.next = cursor.loop_begin;
+      break;
+    case SimCommandKind::Agree:
+      if (!agree(cursor))
+        return hold(cursor);
+      endHold(cursor, microbatch);
+      break;
+    }
+    ++cursor.next;
+    return true;
+  }
+
+  //===-- Waiting ----------------------------------------------------------===//
+
+  bool hold(Cursor &cursor) {
+    if (!cursor.is_waiting) {
+      cursor.is_waiting = true;
+      cursor.waiting_since = now;
+    }
+    return false;
+  }
+
+  void endHold(Cursor &cursor, int64_t microbatch) {
+    if (cursor.is_waiting && now > cursor.waiting_since)
+      addSpan(cursor, microbatch, true, cursor.waiting_since, now);
+    cursor.is_waiting = false;
+  }
+
+  void wake(unsigned device) {
+    for (unsigned stream = 0; stream < program.devices[device].streams.size();
+         ++stream) {
+      size_t index = firstCursor[device] + stream;
+      if (cursors[index].is_waiting)
+        resume(index, now);
+    }
+  }
+
+  void setEvent(unsigned device, unsigned event, int64_t value) {
+    int64_t &current = eventValues[device][event];
+    if (value <= current)
+      return;
+    current = value;
+    wake(device);
+  }
+
+  // A step's agreement ends agreement_s after the last device has come.
+  bool agree(Cursor &cursor) {
+    Agreement &agreement = arrived[cursor.step];
+    if (agreement.is_done)
+      return true;
+    if (cursor.is_waiting)
+      return false;
+    if (++agreement.count == program.devices.size())
+      at(now + program.agreement_s, [this, &agreement] {
+        agreement.is_done = true;
+        for (unsigned device = 0; device < program.devices.size(); ++device)
+          wake(device);
+      });
+    return false;
+  }
+
+  //===-- Messages ---------------------------------------------------------===//
+
+  void post(const Cursor &cursor, const SimCommand &command,
+            int64_t microbatch) {
+    bool isSend = command.kind == SimCommandKind::Send;
+    unsigned from = isSend ? cursor.device : command.peer;
+    unsigned to = isSend ? command.peer : cursor.device;
+    Channel &channel = channels[{from, to, command.channel}];
+    Posted posted = {now, command.event,
+                     eventValue(cursor, command.event, microbatch), &command,
+                     microbatch};
+    (isSend ? channel.sends : channel.receives).push_back(posted);
+    if (channel.sends.empty() || channel.receives.empty())
+      return;
+    Posted send = channel.sends.front(), receive = channel.receives.front();
+    channel.sends.pop_front();
+    channel.receives.pop_front();
+
+    // A small message has left already when the receiver comes for it.
+    bool isEager = send.command->bytes <= options.eager_bytes;
+    double ready = isEager ? send.time : std::max(send.time, receive.time);
+    const Link &link = program.link(from, to);
+    double &free = link_free_s[from * program.devices.size() + to];
+    double start = std::max(ready, free);
+    free = start + send.command->bytes / link.bandwidth_bytes_per_s;
+    double arrival = std::max(now, free + link.latency_s);
+    result.transfers.push_back({from, to, send.command->name, send.microbatch,
+                                send.command->bytes, start, arrival});
+    at(std::max(now, free),
+       [this, from, send] { setEvent(from, send.event, send.value); });
+    at(arrival,
+       [this, to, receive] { setEvent(to, receive.event, receive.value); });
+  }
+
+  //===-- Results ----------------------------------------------------------===//
+
+  void addSpan(const Cursor &cursor, int64_t microbatch, bool isWaiting,
+               double start, double end) {
+    result.spans.push_back({cursor.device, cursor.stream,
+                            static_cast<unsigned>(cursor.next), cursor.step,
+                            microbatch, isWaiting, start, end});
+    (isWaiting ? result.stream_waiting_s
+               : result.stream_busy_s)[cursor.device][cursor.stream] +=
+        end - start;
+    if (!isWaiting)
+      result.busy_s[cursor.device] += end - start;
+  }
+
+  std::string describeWait(const Cursor &cursor) const {
+    const SimDevice &device = program.devices[cursor.device];
+    const SimCommand &command = streamOf(cursor).commands[cursor.next];
+    std::string text = device.name + ", stream '" + streamOf(cursor).name +
+                       "', command " + std::to_string(cursor.next) + " '" +
+                       command.name + "' of step " +
+                       std::to_string(cursor.step) + ": ";
+    if (command.kind == SimCommandKind::Agree)
+      return text + "waits for the other devices' agreement";
+    text += "waits for event '" + device.events[command.event].name +
+            "' of microbatch " + std::to_string(microbatchOf(cursor, command));
+    // What would set it is most often a message that is only half there.
+    for (const auto &[key, channel] : channels) {
+      auto [from, to, number] = key;
+      auto isIt = [&](const Posted &posted) {
+        return posted.event == command.event;
+      };
+      bool isReceive =
+          to == cursor.device && llvm::any_of(channel.receives, isIt);
+      bool isSend = from == cursor.device && llvm::any_of(channel.sends, isIt);
+      if (isReceive || isSend)
+        text +=
+            (isReceive ? ", set by receiving from " : ", set by sending to ") +
+            program.devices[isReceive ? from : to].name + " on channel " +
+            std::to_string(number);
+    }
+    return text;
+  }
+
+  llvm::Error explainDeadlock() const {
+    std::vector<std::string> waits;
+    for (const Cursor &cursor : cursors)
+      if (!cursor.is_done)
+        waits.push_back(describeWait(cursor));
+    if (waits.empty())
+      return llvm::Error::success();
+    return llvm::createStringError("deadlock after " +
+                                   formatQuantity(now, Dimension::Seconds) +
+                                   ":\n  " + llvm::join(waits, "\n  "));
+  }
+
+  struct Agreement {
+    unsigned count = 0;
+    bool is_done = false;
+  };
+
+  const SimProgram &program;
+  const SimOptions &options;
+  double now = 0;
+  uint64_t order = 0;
+  std::priority_queue<Entry> queue;
+  std::vector<Cursor> cursors;
+  std::vector<size_t> firstCursor; ///< of each device
+  std::vector<std::vector<int64_t>> eventValues;
+  std::map<std::tuple<unsigned, unsigned, int64_t>, Channel> channels;
+  std::vector<double> device_free_s, link_free_s, stepEnds;
+  std::vector<Agreement> arrived; ///< of each step
+  SimResult result;
+};
+
+} // namespace
+
+llvm::Expected<SimResult> simulate(const SimProgram &program,
+                                   const SimOptions &options) {
+  return Simulation(program, options).run();
+}
+
+} // namespace autohet
