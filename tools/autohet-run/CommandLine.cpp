@@ -181,8 +181,10 @@ private:
       fail("option --%s is set by autohet-run itself; --print shows how to "
            "start nodes by hand",
            name.c_str());
+    if (!info)
+      fail("unknown option '--%s'; see --help", name.c_str());
     line.passed.push_back(argument);
-    bool needsValue = info && info->value && info->value[0] != '[' &&
+    bool needsValue = info->value && info->value[0] != '[' &&
                       argument.find('=') == std::string::npos;
     if (needsValue)
       line.passed.push_back(valueOf(argument, info->value));
