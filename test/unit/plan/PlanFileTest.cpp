@@ -1,6 +1,7 @@
 //===- PlanFileTest.cpp - plan.json ---------------------------------------===//
 
 #include "autohet/Plan/Plan.h"
+#include "autohet/Support/Tree.h"
 
 #include "gmock/gmock.h"
 
@@ -86,6 +87,17 @@ TEST(PlanFile, Refuses) {
   EXPECT_THAT(refuse("\"schedule\"", "\"recompute\": true, \"schedule\""),
               HasSubstr("'recompute' is reserved"));
   EXPECT_EQ(refuse("\"schedule\"", "\"recompute\": false, \"schedule\""), "");
+}
+
+TEST(PlanFile, ExampleOfTheDocumentation) {
+  llvm::Expected<std::string> page =
+      readTextFile(AUTOHET_SOURCE_DIR "/docs/formats/plan.md");
+  ASSERT_TRUE(static_cast<bool>(page));
+  std::string example =
+      llvm::StringRef(*page).split("```json\n").second.split("```").first.str();
+  llvm::Expected<Plan> plan = parsePlan(example, "plan.md");
+  ASSERT_TRUE(static_cast<bool>(plan)) << llvm::toString(plan.takeError());
+  EXPECT_EQ(formatPlan(*plan), example);
 }
 
 TEST(PlanFile, Missing) {

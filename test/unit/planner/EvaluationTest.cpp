@@ -107,6 +107,21 @@ TEST_F(Evaluation, TensorParallelSharesDivide) {
               3 * 250e6 / 60e9, 1e-9);
 }
 
+// Reports P10 and P16: degrees that differ from stage to stage, none of them
+// dividing the devices.
+TEST_F(Evaluation, DegreesDifferFromStageToStage) {
+  cluster = test::makeCluster(std::vector<double>(8, 1));
+  PlanEvaluation three =
+      evaluate("4x1: embed-block3@n0/0+n1/0, block4-head@n2/0");
+  EXPECT_EQ(three.devices.size(), 3u);
+  PlanEvaluation eight =
+      evaluate("4x1: embed-block2@n0/0+n1/0+n2/0+n3/0, block3@n4/0, "
+               "block4-block6@n5/0+n6/0, block7-head@n7/0");
+  ASSERT_EQ(eight.devices.size(), 8u);
+  EXPECT_LT(eight.devices[0].memory.parameter_bytes,
+            eight.devices[5].memory.parameter_bytes);
+}
+
 TEST_F(Evaluation, EstimateIsTheEvaluationsMemory) {
   optimizer = OptimizerKind::AdamW;
   CostModel costs(table, cluster, optimizer);
