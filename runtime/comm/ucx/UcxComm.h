@@ -5,6 +5,7 @@
 
 #include "autohet/runtime/comm.h"
 #include "comm/JobWatch.h"
+#include "comm/Pacer.h"
 
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ struct UcxOptions {
   std::string netDevices;     ///< interfaces for TCP; "" for all
   bool checkMessages = false; ///< debug mode: a header in every message
   JobWatch *watch = nullptr;  ///< outlives the transport
+  std::vector<PacedLink>
+      links; ///< emulated, one a peer; none: as fast as it is
 };
 
 /// The table's functions, one for all transports of this process.

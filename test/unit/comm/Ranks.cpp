@@ -66,6 +66,8 @@ static int runRank(const RanksOptions &options, uint32_t rank, SharedJob &job,
   ucx.stall_timeout_s = options.stall_timeout_s;
   ucx.checkMessages = options.checkMessages;
   ucx.watch = &watch;
+  if (options.link.latency_s > 0)
+    ucx.links.assign(options.worldSize, options.link);
   ah_comm *comm = nullptr;
   std::string address;
   if (openUcx(ucx, comm, address) != AH_OK ||

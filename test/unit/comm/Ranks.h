@@ -47,6 +47,7 @@ struct RanksOptions {
   double stall_timeout_s = 600;
   bool checkMessages = false;
   const char *transports = nullptr; ///< UCX_TLS
+  autohet::runtime::PacedLink link; ///< between any two
 };
 
 /// The exit status of each rank: what `body` returned, or 128 + signal.

@@ -218,6 +218,37 @@ TEST(Ucx, CancelEndsAWait) {
   EXPECT_THAT(statuses, ElementsAre(0, 0));
 }
 
+/// An emulated link: 1 ms + bytes / (10 MB/s), one message after the other.
+TEST(Ucx, PacedLinksTakeTheirTime) {
+  RanksOptions options;
+  options.link = {/*bandwidth_bytes_per_s=*/1e7, /*latency_s=*/1e-3};
+  auto statuses = runRanks(options, [&](Rank &self) {
+    std::vector<char> data(100000); // 10 ms
+    double best = 1;
+    for (int i = 0; i < 10; ++i) {
+      self.table->barrier(self.comm, "barrier");
+      double begin = now();
+      CHECK_OR_RETURN(self.transfer(1 - self.rank, self.rank == 0, data.data(),
+                                    data.size()) == AH_OK);
+      best = std::min(best, now() - begin);
+    }
+    // The barrier's last message is on its way for 1 ms more.
+    CHECK_OR_RETURN(best > 0.009 && best < 0.014);
+    double begin = now();
+    std::vector<ah_request> requests(10);
+    for (ah_request &request : requests) {
+      request =
+          self.start(1 - self.rank, self.rank == 0, data.data(), data.size());
+      self.table->start(self.comm, &request);
+    }
+    for (ah_request &request : requests)
+      CHECK_OR_RETURN(self.table->wait(self.comm, &request) == AH_OK);
+    CHECK_OR_RETURN(now() - begin > 0.095);
+    return 0;
+  });
+  EXPECT_THAT(statuses, ElementsAre(0, 0));
+}
+
 /// For orientation; run with --gtest_also_run_disabled_tests.
 TEST_P(UcxTransports, DISABLED_Speed) {
   RanksOptions options;
