@@ -187,6 +187,61 @@ def FuseGelu : Pass<"het-fuse-gelu", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::autohet::het::HetDialect"];
 }
 
+def FuseRotary : Pass<"het-fuse-rotary", "::mlir::func::FuncOp"> {
+  let summary = "Recognise rotary position embeddings";
+  let description = [{
+    *Requires*: plain het ops; common subexpressions eliminated.
+
+    *Does*: replaces `x cos + turn(x) sin`, `turn` being (-x2, x1) on halves or
+    neighbours, and `(x1 cos - x2 sin, x2 cos + x1 sin)` by `het.rotary`. Where
+    cos and sin hold each angle twice, and provably so, their computation is
+    rebuilt at half the width. Elements beyond the rotated ones join in.
+
+    *Ensures*: no such formula on [B, H, S, D] is left.
+
+    ```mlir
+    %a = het.mul %x, %cos : (tensor<2x4x5x8xf32>, tensor<1x1x5x8xf32>) -> ...
+    %n = het.neg %x2 : ...
+    %t = het.concat %n, %x1 {dim = 3 : i64} : ...
+    %b = het.mul %t, %sin : ...
+    %y = het.add %a, %b : ...
+    // becomes
+    %y = het.rotary %x, %c, %s : (tensor<2x4x5x8xf32>, tensor<1x1x5x4xf32>, tensor<1x1x5x4xf32>) -> ...
+    ```
+  }];
+  let dependentDialects = ["::autohet::het::HetDialect"];
+}
+
+def FuseAttention : Pass<"het-fuse-attention", "::mlir::func::FuncOp"> {
+  let summary = "Recognise scaled dot-product attention";
+  let description = [{
+    *Requires*: `het-unflatten` has run; masks are constants or computed from
+    inputs, not trained parameters.
+
+    *Does*: `softmax(scale q k^T + mask) v`, with dropout and PyTorch's guard
+    against rows that see nothing, becomes `het.attention` on [B, H, S, D]. A
+    scale may be on scores, queries or keys. A mask may be numbers that are
+    added or a condition that selects -inf; causality in it, constant by now,
+    becomes `causal` where that means exactly the same: finite fills are kept as
+    numbers unless no row can be hidden as a whole. Repeated key/value heads
+    become the map `kv_heads`, also of an op that was imported as attention. An
+    attention whose mask has a gradient is left decomposed.
+
+    *Ensures*: no such formula is left; masks do not repeat what `causal` says.
+
+    ```mlir
+    %s = het.matmul %q, %k batch [0, 1] [0, 1] contract [3] [3] : ...
+    %c = het.mul %s, %scale : ...
+    %m = het.add %c, %triangle : ...
+    %p = het.softmax %m : ...
+    %y = het.matmul %p, %v batch [0, 1] [0, 1] contract [3] [2] : ...
+    // becomes
+    %y, %l = het.attention %q, %k, %v {causal, kv_heads = array<i64: 0, 1>, scale = 2.5e-1 : f64} : ...
+    ```
+  }];
+  let dependentDialects = ["::autohet::het::HetDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // Training
 //===----------------------------------------------------------------------===//
