@@ -61,34 +61,15 @@ std::optional<std::pair<Value, double>> matchScaled(Value value) {
   return std::nullopt;
 }
 
-/// matmul(c x, y) -> c matmul(x, y), for products of two activations: PyTorch
-/// scales queries and keys by the root of the scale each.
-struct HoistScale : OpRewritePattern<MatmulOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(MatmulOp op,
-                                PatternRewriter &rewriter) const override {
-    if (op.getLhsBatch().empty())
-      return failure();
-    Value lhs = op.getLhs(), rhs = op.getRhs();
-    double scale = 1;
-    for (Value *side : {&lhs, &rhs})
-      while (auto scaled = matchScaled(*side)) {
-        *side = scaled->first;
-        scale *= scaled->second;
-      }
-    if (lhs == op.getLhs() && rhs == op.getRhs())
-      return failure();
-    auto product = MatmulOp::create(rewriter, op.getLoc(), lhs, rhs,
-                                    op.getLhsBatch(), op.getRhsBatch(),
-                                    op.getLhsContract(), op.getRhsContract());
-    auto type = typeOf(op.getResult());
-    Value factor =
-        createSplat(rewriter, op.getLoc(),
-                    RankedTensorType::get({}, type.getElementType()), scale);
-    rewriter.replaceOpWithNewOp<MulOp>(op, product, factor);
-    return success();
+/// Removes constant factors from `value`; their product.
+double stripScale(Value &value) {
+  double scale = 1;
+  while (auto scaled = matchScaled(value)) {
+    value = scaled->first;
+    scale *= scaled->second;
   }
-};
+  return scale;
+}
 
 /// transpose(reshape(x)) -> reshape(transpose(x)), where the reshape merges
 /// dims: repeated key heads are merged before keys are transposed.
@@ -244,19 +225,20 @@ struct FuseCore : OpRewritePattern<MatmulOp> {
       else if (failed(mask.addFill(part.value, part.negated, *part.fill)))
         return failure();
 
+    // PyTorch scales queries and keys by the root of the scale each.
     Location loc = op.getLoc();
-    Value query =
-        toHeads(rewriter, loc, product.getLhs(), product.getLhsBatch(),
-                queryRows[0], product.getLhsContract()[0]);
-    Value key = toHeads(rewriter, loc, product.getRhs(), product.getRhsBatch(),
-                        keyRows[0], product.getRhsContract()[0]);
+    Value query = product.getLhs(), key = product.getRhs();
+    double scale = scores.scale * stripScale(query) * stripScale(key);
+    query = toHeads(rewriter, loc, query, product.getLhsBatch(), queryRows[0],
+                    product.getLhsContract()[0]);
+    key = toHeads(rewriter, loc, key, product.getRhsBatch(), keyRows[0],
+                  product.getRhsContract()[0]);
     Value value = toHeads(rewriter, loc, op.getRhs(), op.getRhsBatch(),
                           op.getRhsContract()[0], valueColumns[0]);
     auto heads = llvm::to_vector(llvm::seq(typeOf(query).getDimSize(1)));
     auto attention = AttentionOp::create(
         rewriter, loc, query, key, value, mask.build(rewriter, loc),
-        rewriter.getF64FloatAttr(scores.scale),
-        rewriter.getDenseI64ArrayAttr(heads),
+        rewriter.getF64FloatAttr(scale), rewriter.getDenseI64ArrayAttr(heads),
         mask.isCausal() ? rewriter.getUnitAttr() : UnitAttr(),
         softmax.getZeroEmptyRowsAttr(), dropout ? dropout.getPAttr() : nullptr,
         dropout ? dropout.getOpIdAttr() : nullptr, nullptr, nullptr);
@@ -303,18 +285,16 @@ struct AbsorbScale : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AttentionOp op,
                                 PatternRewriter &rewriter) const override {
-    for (bool isQuery : {true, false}) {
-      auto scaled = matchScaled(isQuery ? op.getQuery() : op.getKey());
-      if (!scaled)
-        continue;
-      rewriter.modifyOpInPlace(op, [&] {
-        (isQuery ? op.getQueryMutable() : op.getKeyMutable())
-            .assign(scaled->first);
-        op.setScale(APFloat(op.getScale().convertToDouble() * scaled->second));
-      });
-      return success();
-    }
-    return failure();
+    Value query = op.getQuery(), key = op.getKey();
+    double scale = stripScale(query) * stripScale(key);
+    if (query == op.getQuery() && key == op.getKey())
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getQueryMutable().assign(query);
+      op.getKeyMutable().assign(key);
+      op.setScale(APFloat(op.getScale().convertToDouble() * scale));
+    });
+    return success();
   }
 };
 
@@ -384,8 +364,8 @@ struct AbsorbRepetition : OpRewritePattern<AttentionOp> {
 struct FuseAttention : autohet::impl::FuseAttentionBase<FuseAttention> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<FuseEmptyRows, HoistScale, TransposeBeforeMerge, FuseCore,
-                 SimplifyMask, AbsorbScale, AbsorbRepetition>(&getContext());
+    patterns.add<FuseEmptyRows, TransposeBeforeMerge, FuseCore, SimplifyMask,
+                 AbsorbScale, AbsorbRepetition>(&getContext());
     if (failed(applyModelPatterns(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -22,10 +22,15 @@ void autohet::buildModelPipeline(OpPassManager &pm, const ModelPipelineOptions &
   add(createUnflatten());
   add(createSplitProjections());
   add(createCanonicalizerPass());
+  // Equal values must be one value for the patterns to see it.
+  add(createCSEPass());
   // Meaning, from the inside out: norms and activations before attention, whose
   // pattern spans them.
   add(createFuseNorms());
   add(createFuseGelu());
+  add(createFuseRotary());
+  add(createFuseAttention());
+  add(createCanonicalizerPass());
   add(createCSEPass());
   if (!options.differentiate)
     return;
