@@ -83,7 +83,8 @@ static ah_status cpuCopy(ah_device *, uint32_t, void *to, const void *from,
 }
 
 static ah_status cpuZero(ah_device *, uint32_t, void *to, uint64_t bytes) {
-  memset(to, 0, bytes);
+  if (bytes > 0) // of an empty space there is not even an address
+    memset(to, 0, bytes);
   return AH_OK;
 }
 

@@ -13,6 +13,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -46,10 +47,14 @@ struct ah_comm {
 
 namespace autohet::runtime::test {
 
-inline void finishRequest(ah_request *request, ah_status status, const char *error) {
+/// Ends a request; the world is locked. A waiter may free it as soon as the lock
+/// is gone, so what has to be called then is returned.
+inline std::function<void()> finishRequest(ah_request *request, ah_status status,
+                                           std::string error) {
   request->status = status;
-  if (request->done)
-    request->done(request, status, error);
+  if (!request->done)
+    return [] {};
+  return [=] { request->done(request, status, error.c_str()); };
 }
 
 inline ah_status localStart(ah_comm *comm, ah_request *request) {
@@ -73,10 +78,12 @@ inline ah_status localStart(ah_comm *comm, ah_request *request) {
   bool same = send->bytes == receive->bytes;
   if (same)
     memcpy(receive->data, send->data, send->bytes);
-  lock.unlock();
   ah_status status = same ? AH_OK : AH_ERROR_MISMATCH;
-  finishRequest(other, status, "lengths differ");
-  finishRequest(request, status, "lengths differ");
+  auto first = finishRequest(other, status, "lengths differ");
+  auto second = finishRequest(request, status, "lengths differ");
+  lock.unlock();
+  first();
+  second();
   world.changed.notify_all();
   return AH_IN_PROGRESS;
 }
@@ -125,18 +132,19 @@ inline ah_status localAgree(ah_comm *comm, ah_agreement *agreement) {
 
 inline void localCancel(ah_comm *comm, const char *reason) {
   LocalWorld &world = *comm->world;
-  std::vector<ah_request *> ended;
+  std::vector<std::function<void()>> ended;
   {
     std::lock_guard<std::mutex> lock(world.mutex);
     world.cancelled = reason;
     for (auto *queues : {&world.sends, &world.receives})
       for (auto &[key, queue] : *queues) {
-        ended.insert(ended.end(), queue.begin(), queue.end());
+        for (ah_request *request : queue)
+          ended.push_back(finishRequest(request, AH_ERROR_PEER, reason));
         queue.clear();
       }
   }
-  for (ah_request *request : ended)
-    finishRequest(request, AH_ERROR_PEER, reason);
+  for (auto &call : ended)
+    call();
   world.changed.notify_all();
 }
 
