@@ -319,7 +319,7 @@ void Supervisor::onWorkerEnded(WorkerProcess &worker, const Frame &frame) {
   if (state == State::Failed) {
     // An own error, not the echo of another's.
     if (status != AH_ERROR_PEER && failure.find(text) == std::string::npos)
-      say(text);
+      say("error: " + text);
     return;
   }
   std::string reason = manifest.ranks.size() > 1
@@ -384,7 +384,7 @@ void Supervisor::fail(std::string reason) {
   failure = reason;
   failedAt = Clock::now();
   effect.clear();
-  say(reason);
+  say("error: " + reason);
   if (workers.empty())
     return;
   page.setFailure(reason);
