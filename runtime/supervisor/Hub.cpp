@@ -1,6 +1,7 @@
 //===- Hub.cpp - node 0's side of the supervisors' exchange ---------------===//
 
 #include "supervisor/Hub.h"
+#include "supervisor/Calibration.h"
 
 #include <algorithm>
 #include <chrono>
@@ -148,6 +149,8 @@ void Hub::handle(uint32_t index, const Frame &frame) {
   switch (frame.type) {
   case FrameType::Addresses:
     return takeAddresses(node, index, frame);
+  case FrameType::Measured:
+    return takeRates(node, index, frame);
   case FrameType::Beat:
     node.beats.clear();
     for (uint32_t i = 0; i < manifest.rankCount(index); ++i)
@@ -183,6 +186,28 @@ void Hub::takeAddresses(Node &node, uint32_t index, const Frame &frame) {
       all.text(address);
   }
   broadcast(FrameType::Peers, all.bytes);
+  if (calibrates)
+    broadcast(FrameType::Measure, "");
+}
+
+void Hub::takeRates(Node &node, uint32_t index, const Frame &frame) {
+  Unpacker unpacker(frame.bytes);
+  node.rates.clear();
+  for (uint32_t i = 0; i < manifest.rankCount(index); ++i)
+    node.rates.push_back(static_cast<double>(unpacker.number()));
+  std::vector<double> all;
+  for (const Node &one : nodes) {
+    if (one.rates.empty())
+      return;
+    all.insert(all.end(), one.rates.begin(), one.rates.end());
+  }
+  Calibration result = judgeSpeeds(manifest, all);
+  if (result.worstDeviation <= calibrationTolerance ||
+      ++calibrations == calibrationTries)
+    return broadcast(FrameType::Begin, Packer().text(result.text).bytes);
+  for (Node &one : nodes)
+    one.rates.clear();
+  broadcast(FrameType::Measure, "");
 }
 
 void Hub::tick(double elapsed_s) {

@@ -29,6 +29,9 @@ public:
       std::function<void(const Frame &)> deliver);
   ~Hub();
 
+  /// After the addresses, measure the ranks' speeds.
+  void calibrate() { calibrates = true; }
+
   /// For a plan of several nodes.
   void listen(int socket) { listenSocket = socket; }
 
@@ -52,6 +55,7 @@ private:
     bool said = false, hasAddresses = false, ended = false;
     double silent_s = 0;
     std::vector<std::string> addresses, beats;
+    std::vector<double> rates; // measured; empty until then
   };
   struct Stranger { // has connected, has not said hello
     Channel channel;
@@ -66,12 +70,15 @@ private:
   std::vector<Node> nodes;
   std::list<Stranger> strangers;
   bool failed = false, succeeded = false;
+  bool calibrates = false;
+  unsigned calibrations = 0;
 
   void accept();
   bool welcome(Stranger &stranger, const Frame &frame);
   void broadcast(FrameType type, const std::string &bytes);
   void fail(const std::string &reason);
   void takeAddresses(Node &node, uint32_t index, const Frame &frame);
+  void takeRates(Node &node, uint32_t index, const Frame &frame);
 };
 
 } // namespace autohet::runtime

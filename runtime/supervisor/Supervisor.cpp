@@ -258,10 +258,9 @@ void Supervisor::onStopSignal(int signal) {
 void Supervisor::reapWorkers() {
   for (WorkerProcess &worker : workers) {
     int status = 0;
-    if (!worker.isRunning() || waitpid(worker.pid, &status, WNOHANG) <= 0)
-      continue;
     pid_t pid = worker.pid;
-    worker.pid = -1;
+    if (!reapWorker(worker, status))
+      continue;
     // It may have spoken between our reading and its end.
     Frame frame;
     worker.channel.pump();
@@ -290,18 +289,26 @@ void Supervisor::reapWorkers() {
 void Supervisor::onWorkerFrame(WorkerProcess &worker, const Frame &frame) {
   if (frame.type == FrameType::WorkerEnded)
     return onWorkerEnded(worker, frame);
-  if (frame.type != FrameType::Ready)
-    return;
   Unpacker unpacker(frame.bytes);
-  worker.address = unpacker.text();
-  worker.isReady = true;
-  Packer addresses;
-  for (const WorkerProcess &one : workers) {
-    if (!one.isReady)
-      return;
-    addresses.text(one.address);
+  Packer all;
+  if (frame.type == FrameType::Ready) {
+    worker.address = unpacker.text();
+    worker.isReady = true;
+    for (const WorkerProcess &one : workers) {
+      if (!one.isReady)
+        return;
+      all.text(one.address);
+    }
+    sendUp(FrameType::Addresses, all.bytes);
+  } else if (frame.type == FrameType::Measured) {
+    worker.rate = unpacker.number();
+    for (const WorkerProcess &one : workers) {
+      if (!one.rate)
+        return;
+      all.number(one.rate);
+    }
+    sendUp(FrameType::Measured, all.bytes);
   }
-  sendUp(FrameType::Addresses, addresses.bytes);
 }
 
 void Supervisor::onWorkerEnded(WorkerProcess &worker, const Frame &frame) {
@@ -355,10 +362,20 @@ void Supervisor::onFrame(const Frame &frame) {
     for (WorkerProcess &worker : workers)
       worker.channel.send(FrameType::Peers, frame.bytes);
     return;
-  case FrameType::Failure: {
-    Unpacker unpacker(frame.bytes);
-    return fail(unpacker.text());
-  }
+  case FrameType::Measure:
+    for (WorkerProcess &worker : workers) {
+      worker.rate = 0;
+      worker.channel.send(FrameType::Measure, "");
+    }
+    return;
+  case FrameType::Begin:
+    if (hub)
+      say(Unpacker(frame.bytes).text());
+    for (WorkerProcess &worker : workers)
+      worker.channel.send(FrameType::Begin, "");
+    return;
+  case FrameType::Failure:
+    return fail(Unpacker(frame.bytes).text());
   case FrameType::AllEnded:
     if (state == State::Running)
       state = State::Succeeded;

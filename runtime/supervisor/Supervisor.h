@@ -40,6 +40,7 @@ private:
   Launch launch;
   uint32_t firstRank = 0;
   JobPage page;
+  std::unique_ptr<Emulation> emulation; ///< null: full speed
   std::vector<WorkerProcess> workers;
 
   std::unique_ptr<Hub> hub; ///< on node 0

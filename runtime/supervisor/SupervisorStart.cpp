@@ -10,6 +10,7 @@
 #include "supervisor/Supervisor.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <sys/eventfd.h>
@@ -121,6 +122,12 @@ bool Supervisor::startWorkers(std::string &error) {
             " uses; compile for the target that it has";
     return false;
   }
+  if (options.emulate && !(emulation = makeEmulation(manifest, error)))
+    return false;
+  if (emulation && hub) {
+    hub->calibrate();
+    say("emulating: " + emulation->describe());
+  }
   failureFd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   workers.resize(image.device_count);
   for (uint32_t device = 0; device < workers.size(); ++device) {
@@ -129,7 +136,14 @@ bool Supervisor::startWorkers(std::string &error) {
     handle.pageFd = page.fd();
     handle.failureFd = failureFd;
     workers[device].rank = firstRank + device;
-    if (!startWorker(workers[device], handle, argv, [] {}, error))
+    if (emulation &&
+        !(workers[device].limit = emulation->limit(workers[device].rank))) {
+      error = "cannot limit the speed of " +
+              manifest.describeRank(workers[device].rank) + ": " +
+              strerror(errno);
+      return false;
+    }
+    if (!startWorker(workers[device], handle, argv, error))
       return false;
   }
   return true;

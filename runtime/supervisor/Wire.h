@@ -22,12 +22,15 @@ enum class FrameType : uint32_t {
   Beat = 3,      ///< of its workers
   Failure = 4,   ///< why; both ways
   Ended = 5,     ///< all of its workers have done their work
+  Measured = 11, ///< emulation: speeds of its workers
   // Node 0 to the supervisors
   Peers = 6,    ///< addresses of all ranks
   Beats = 7,    ///< of all ranks
   AllEnded = 8, ///< the job has succeeded
-  // A worker to its supervisor; Peers and AllEnded come back
-  Ready = 9,       ///< its address
+  Measure = 12, ///< emulation: all workers measure their speed now
+  Begin = 13,   ///< emulation: what was measured; the job begins
+  // A worker to its supervisor; Peers, Measure, Begin and AllEnded come back
+  Ready = 9,       ///< its address; Measured is its speed
   WorkerEnded = 10 ///< status, text
 };
 

@@ -8,6 +8,7 @@
 
 #include "autohet/runtime/comm.h"
 #include "comm/ucx/UcxComm.h"
+#include "supervisor/Calibration.h"
 #include "supervisor/JobPage.h"
 #include "supervisor/Manifest.h"
 #include "supervisor/WorkerProcess.h"
@@ -103,7 +104,8 @@ struct Worker {
 };
 std::unique_ptr<Worker> worker;
 
-/// The next frame from the supervisor; AH_ERROR_PEER when the job has failed.
+/// The next frame of a type from the supervisor, or Begin; AH_ERROR_PEER when
+/// the job has failed.
 ah_status awaitFrame(FrameType type, Frame &frame) {
   for (;;) {
     std::string reason;
@@ -111,7 +113,7 @@ ah_status awaitFrame(FrameType type, Frame &frame) {
       return ah_fail(AH_ERROR_PEER, "%s", reason.c_str());
     bool open = worker->channel.pump();
     while (worker->channel.next(frame))
-      if (frame.type == type)
+      if (frame.type == type || frame.type == FrameType::Begin)
         return AH_OK;
     if (!open)
       return ah_fail(AH_ERROR_PEER, "this node's supervisor is gone");
@@ -119,6 +121,30 @@ ah_status awaitFrame(FrameType type, Frame &frame) {
                         {worker->failureFd, POLLIN, 0}};
     poll(sockets, 2, /*timeout_ms=*/500);
   }
+}
+
+/// Emulation: measure when told to, until told to begin.
+ah_status calibrate(uint32_t rank) {
+  for (;;) {
+    Frame frame;
+    if (ah_status status = awaitFrame(FrameType::Measure, frame))
+      return status;
+    if (frame.type == FrameType::Begin)
+      return AH_OK;
+    double rate = measureSpeed(worker->manifest.ranks[rank].threads);
+    Packer packer;
+    packer.number(static_cast<uint64_t>(rate) + 1);
+    worker->channel.send(FrameType::Measured, packer.bytes);
+  }
+}
+
+std::vector<PacedLink> pacedLinks(uint32_t rank) {
+  std::vector<PacedLink> links;
+  for (uint32_t peer = 0; peer < worker->page.worldSize(); ++peer) {
+    ManifestLink link = worker->manifest.linkBetween(rank, peer);
+    links.push_back({link.bandwidth_bytes_per_s, link.latency_s});
+  }
+  return links;
 }
 
 ah_status openTransport(const ah_supervisor_options &options, uint32_t rank,
@@ -133,6 +159,8 @@ ah_status openTransport(const ah_supervisor_options &options, uint32_t rank,
     ucx.stall_timeout_s = options.stall_timeout_s;
   ucx.checkMessages = options.check_messages != 0;
   ucx.watch = worker->watch.get();
+  if (options.emulate)
+    ucx.links = pacedLinks(rank);
   std::string address;
   if (ah_status status = openUcx(ucx, link.comm, address))
     return status;
@@ -178,11 +206,16 @@ ah_status join(const ah_node_image &image, uint32_t device,
   uint32_t rank = worker->page.firstRank() + device;
   // What ps shows: which worker this is.
   prctl(PR_SET_NAME, ("autohet-" + std::to_string(rank)).c_str());
-  if (worker->page.worldSize() > 1)
-    return openTransport(options, rank, link);
-  worker->channel.send(FrameType::Ready, Packer().text("").bytes);
-  Frame frame;
-  return awaitFrame(FrameType::Peers, frame);
+  if (worker->page.worldSize() > 1) {
+    if (ah_status status = openTransport(options, rank, link))
+      return status;
+  } else {
+    worker->channel.send(FrameType::Ready, Packer().text("").bytes);
+    Frame frame;
+    if (ah_status status = awaitFrame(FrameType::Peers, frame))
+      return status;
+  }
+  return options.emulate ? calibrate(rank) : AH_OK;
 }
 
 } // namespace

@@ -37,7 +37,7 @@ std::string autohet::runtime::describeStatus(int status) {
 
 [[noreturn]] static void becomeWorker(const WorkerHandle &handle, char **argv,
                                       char **environment,
-                                      const std::function<void()> &prepare) {
+                                      const SpeedLimit *limit) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != handle.supervisor)
     _exit(1); // it died before the line above
@@ -48,16 +48,15 @@ std::string autohet::runtime::describeStatus(int status) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   for (int fd : {handle.pageFd, handle.channelFd, handle.failureFd})
     fcntl(fd, F_SETFD, 0);
-  prepare();
+  if (limit)
+    limit->enter();
   execve("/proc/self/exe", argv, environment);
   fprintf(stderr, "autohet: cannot start a worker: %s\n", strerror(errno));
   _exit(127);
 }
 
 bool autohet::runtime::startWorker(WorkerProcess &worker, WorkerHandle handle,
-                                   char **argv,
-                                   const std::function<void()> &prepare,
-                                   std::string &error) {
+                                   char **argv, std::string &error) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
     error = std::string("cannot make a socket pair: ") + strerror(errno);
@@ -74,12 +73,27 @@ bool autohet::runtime::startWorker(WorkerProcess &worker, WorkerHandle handle,
   environment.push_back(nullptr);
   pid_t pid = fork();
   if (pid == 0)
-    becomeWorker(handle, argv, environment.data(), prepare);
+    becomeWorker(handle, argv, environment.data(), worker.limit.get());
   int reason = errno;
   close(pair[1]);
   worker.channel = Channel(pair[0]);
   worker.pid = pid;
   if (pid < 0)
     error = std::string("cannot start a worker: ") + strerror(reason);
+  else if (worker.limit)
+    worker.limit->started(pid);
   return pid > 0;
+}
+
+bool autohet::runtime::reapWorker(WorkerProcess &worker, int &status) {
+  siginfo_t info = {};
+  if (!worker.isRunning() ||
+      waitid(P_PID, worker.pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      info.si_pid != worker.pid)
+    return false;
+  // First whoever sends it signals: the number may be another's after waitpid.
+  worker.limit.reset();
+  waitpid(worker.pid, &status, 0);
+  worker.pid = -1;
+  return true;
 }

@@ -3,9 +3,10 @@
 #ifndef AUTOHET_RUNTIME_SUPERVISOR_WORKERPROCESS_H
 #define AUTOHET_RUNTIME_SUPERVISOR_WORKERPROCESS_H
 
+#include "supervisor/Emulation.h"
 #include "supervisor/Wire.h"
 
-#include <functional>
+#include <memory>
 #include <string>
 #include <sys/types.h>
 
@@ -29,16 +30,21 @@ struct WorkerProcess {
   Channel channel;
   std::string address; ///< of its transport; "" until it is ready
   bool isReady = false, hasEnded = false;
+  uint64_t rate = 0; ///< emulation: measured speed; 0 until then
+  std::unique_ptr<SpeedLimit> limit;
 
   bool isRunning() const { return pid > 0; }
 };
 
 /// Starts this executable again, with the same arguments, as the worker of
 /// `handle.device`: it dies with this process and ignores the signals that
-/// launchers send to whole groups. `prepare` runs in the child before exec.
-/// False and `error` on failure.
+/// launchers send to whole groups. It begins within `worker.limit`, if there is
+/// one. False and `error` on failure.
 bool startWorker(WorkerProcess &worker, WorkerHandle handle, char **argv,
-                 const std::function<void()> &prepare, std::string &error);
+                 std::string &error);
+
+/// Its status once it has ended; then its limit is lifted and `pid` is -1.
+bool reapWorker(WorkerProcess &worker, int &status);
 
 /// "was killed by signal 9 (Killed)", "exited with status 3".
 std::string describeStatus(int status);

@@ -6,6 +6,7 @@
 //   manifest=FILE node=N    what it is
 //   steps=N step-ms=N       how long it runs
 //   lr=X                    an option that changes numbers
+//   emulate=1               at the speeds of the manifest
 //   death-timeout=S stall-timeout=S master-port=N
 //   fail=RANK,STEP,HOW      HOW: error, exit, abort, hang, size
 //
@@ -163,6 +164,7 @@ int main(int argc, char **argv) {
   options.launched_node = -1;
   options.options_text = options_text.c_str();
   options.check_messages = number("check", 0);
+  options.emulate = arguments.count("emulate") ? "cluster" : nullptr;
   int64_t device = ah_worker_device();
   if (device < 0)
     return ah_supervisor_main(&image, &options, argc, argv);
