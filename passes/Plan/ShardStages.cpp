@@ -1,7 +1,10 @@
 //===- ShardStages.cpp - each device's function from its stage --------------===//
+//
+// The pass; the expansion of one stage is StageSharder's.
+//
+//===----------------------------------------------------------------------===//
 
-#include "autohet/Dialect/Dist/Dist.h"
-#include "autohet/Dialect/Het/Het.h"
+#include "StageSharder.h"
 #include "autohet/Passes/Plan/Passes.h"
 
 namespace autohet {
@@ -14,38 +17,25 @@ using namespace autohet;
 
 namespace {
 
+/// Channels of collectives; those below are the stages' transfers, those of the
+/// update lie far above.
+constexpr int64_t kFirstChannel = int64_t(1) << 20;
+
 struct ShardStages : autohet::impl::ShardStagesBase<ShardStages> {
   void runOnOperation() override {
-    llvm::DenseMap<std::pair<int64_t, int64_t>, dist::StageAttr> stages;
-    SmallVector<func::FuncOp> funcs;
+    StageRanks ranks;
+    SmallVector<func::FuncOp> stages;
     for (auto func : getOperation().getOps<func::FuncOp>())
       if (auto stage = func->getAttrOfType<dist::StageAttr>(dist::kStageAttr)) {
-        stages[{stage.getReplica(), stage.getStage()}] = stage;
-        funcs.push_back(func);
+        ranks[{stage.getReplica(), stage.getStage()}] =
+            SmallVector<int64_t>(stage.getRanks().asArrayRef());
+        stages.push_back(func);
       }
-    for (func::FuncOp func : funcs) {
-      auto stage = func->getAttrOfType<dist::StageAttr>(dist::kStageAttr);
-      if (stage.getRanks().size() != 1) {
-        func.emitError("stages of several devices are not sharded yet");
+    int64_t nextChannel = kFirstChannel;
+    for (func::FuncOp stage : stages) {
+      if (failed(StageSharder(stage, ranks, nextChannel).run()))
         return signalPassFailure();
-      }
-      for (Operation &op : func.getBody().front()) {
-        auto peer = [&](int64_t other) {
-          return stages.lookup({stage.getReplica(), other}).getRanks()[0];
-        };
-        if (auto send = dyn_cast<dist::SendOp>(op))
-          send.setPeer(peer(send.getPeer()));
-        if (auto recv = dyn_cast<dist::RecvOp>(op))
-          recv.setPeer(peer(recv.getPeer()));
-      }
-      auto device = cast<StringAttr>(stage.getDevices()[0]);
-      func->removeAttr(dist::kStageAttr);
-      func->setAttr(dist::kProgramAttr,
-                    dist::ProgramAttr::get(&getContext(), device, stage.getRanks()[0], stage.getWorld(),
-                                           stage.getReplica(), stage.getStage(), stage.getStages(),
-                                           stage.getMicrobatches(), stage.getMicrobatchSize(),
-                                           stage.getFirstSample(), stage.getGlobalBatch()));
-      func.setName(device.getValue());
+      stage.erase();
     }
   }
 };

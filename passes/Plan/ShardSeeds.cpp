@@ -1,0 +1,193 @@
+//===- ShardSeeds.cpp - which parameters a stage divides --------------------===//
+//
+// Tensor parallelism needs few decisions: heads, hidden elements, vocabulary.
+// They are made here, at parameters; ShardStages carries them through the
+// stage by the ops' sharding rules, so that a product by columns is followed by
+// one by rows and each pair costs one sum.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Layout.h"
+
+#include "autohet/Support/SplitExtent.h"
+
+using namespace mlir;
+using namespace autohet;
+
+SmallVector<Part> autohet::consecutiveParts(ArrayRef<int64_t> sizes) {
+  SmallVector<Part> parts;
+  int64_t begin = 0;
+  for (int64_t size : sizes) {
+    parts.push_back({begin, size});
+    begin += size;
+  }
+  return parts;
+}
+
+SmallVector<Part> autohet::scaleParts(ArrayRef<Part> parts, int64_t unit) {
+  return llvm::map_to_vector(parts, [&](const Part &part) {
+    return Part{part.begin * unit, part.size * unit};
+  });
+}
+
+SmallVector<Part> autohet::keyValueParts(ArrayRef<Part> queryHeads, ArrayRef<int64_t> kvHeads) {
+  return llvm::map_to_vector(queryHeads, [&](const Part &part) {
+    ArrayRef<int64_t> read = kvHeads.slice(part.begin, part.size);
+    int64_t first = *llvm::min_element(read), last = *llvm::max_element(read);
+    return Part{first, last + 1 - first};
+  });
+}
+
+bool autohet::haveOverlap(ArrayRef<Part> parts) {
+  for (size_t i = 0; i < parts.size(); ++i)
+    for (size_t j = i + 1; j < parts.size(); ++j)
+      if (parts[i].begin < parts[j].begin + parts[j].size &&
+          parts[j].begin < parts[i].begin + parts[i].size)
+        return true;
+  return false;
+}
+
+static RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
+
+/// The dims of a product's parameter that are not summed over.
+static SmallVector<int64_t> outputDims(het::MatmulOp op) {
+  SmallVector<int64_t> dims;
+  for (int64_t dim = 0; dim < typeOf(op.getRhs()).getRank(); ++dim)
+    if (!llvm::is_contained(op.getRhsContract(), dim) && !llvm::is_contained(op.getRhsBatch(), dim))
+      dims.push_back(dim);
+  return dims;
+}
+
+static bool isForward(Operation *op) {
+  auto phase = op->getAttrOfType<StringAttr>(het::kPhaseAttr);
+  return !phase || phase.getValue() == "forward";
+}
+
+ShardSeeds::ShardSeeds(Block &stage, ArrayRef<int64_t> weights) : weights(weights) {
+  for (Operation &op : stage) {
+    if (!isForward(&op))
+      continue;
+    if (auto attention = dyn_cast<het::AttentionOp>(op))
+      seedAttention(attention);
+    else if (isa<het::GeluOp, het::SiluOp, het::ReluOp>(op))
+      seedActivation(&op);
+    else if (auto embedding = dyn_cast<het::EmbeddingOp>(op))
+      seedEmbedding(embedding);
+    else if (auto loss = dyn_cast<het::CrossEntropyOp>(op))
+      seedHead(loss);
+  }
+}
+
+std::string ShardSeeds::key(StringRef name, std::optional<ArrayRef<int64_t>> offsets) {
+  std::string text = name.str();
+  if (offsets)
+    for (int64_t offset : *offsets)
+      text += "@" + std::to_string(offset);
+  return text;
+}
+
+Layout ShardSeeds::lookup(StringRef name, std::optional<ArrayRef<int64_t>> offsets) const {
+  return layouts.lookup(key(name, offsets));
+}
+
+het::MatmulOp ShardSeeds::findProjection(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto product = dyn_cast<het::MatmulOp>(op))
+      return product.getRhs().getDefiningOp<het::ParameterOp>() && outputDims(product).size() == 1
+                 ? product
+                 : nullptr;
+    if (isa<het::ReshapeOp, het::TransposeOp, het::RotaryOp>(op)) {
+      value = op->getOperand(0);
+      continue;
+    }
+    // A bias or a scale: the side that is not a parameter or a constant.
+    if (isa<het::AddOp, het::MulOp>(op)) {
+      auto isSide = [](Value v) { return isa_and_nonnull<het::ParameterOp, het::ConstantOp>(v.getDefiningOp()); };
+      if (isSide(op->getOperand(1)))
+        value = op->getOperand(0);
+      else if (isSide(op->getOperand(0)))
+        value = op->getOperand(1);
+      else
+        return nullptr;
+      continue;
+    }
+    return nullptr;
+  }
+  return nullptr;
+}
+
+void ShardSeeds::seedOutput(het::MatmulOp projection, ArrayRef<Part> parts) {
+  auto parameter = projection.getRhs().getDefiningOp<het::ParameterOp>();
+  layouts.try_emplace(key(parameter.getName(), parameter.getOffsets()),
+                      Layout::split(outputDims(projection).front(), parts));
+}
+
+/// No rank may stay without a head, a class, ...: such a stage computes whole.
+static bool allHaveSome(ArrayRef<int64_t> sizes) {
+  return llvm::all_of(sizes, [](int64_t size) { return size > 0; });
+}
+
+void ShardSeeds::seedAttention(het::AttentionOp op) {
+  SmallVector<int64_t> heads = splitExtent(typeOf(op.getQuery()).getDimSize(1), weights);
+  het::MatmulOp query = findProjection(op.getQuery()), key = findProjection(op.getKey()),
+                value = findProjection(op.getValue());
+  if (!allHaveSome(heads) || !query || !key || !value)
+    return;
+  SmallVector<Part> queryHeads = consecutiveParts(heads);
+  SmallVector<Part> kvHeads = keyValueParts(queryHeads, op.getKvHeads());
+  seedOutput(query, scaleParts(queryHeads, typeOf(op.getQuery()).getDimSize(3)));
+  seedOutput(key, scaleParts(kvHeads, typeOf(op.getKey()).getDimSize(3)));
+  seedOutput(value, scaleParts(kvHeads, typeOf(op.getValue()).getDimSize(3)));
+}
+
+/// Whether every reader of `value` leads, elementwise, to a product.
+static bool feedsProducts(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) {
+    if (!isForward(user))
+      return true;
+    if (isa<het::MatmulOp>(user))
+      return true;
+    return isa<het::MulOp, het::DropoutOp>(user) && feedsProducts(user->getResult(0));
+  });
+}
+
+void ShardSeeds::seedActivation(Operation *op) {
+  if (!feedsProducts(op->getResult(0)))
+    return;
+  het::MatmulOp projection = findProjection(op->getOperand(0));
+  if (!projection)
+    return;
+  auto parameter = typeOf(projection.getRhs());
+  SmallVector<int64_t> sizes = splitExtent(parameter.getDimSize(outputDims(projection).front()), weights);
+  if (!allHaveSome(sizes))
+    return;
+  seedOutput(projection, consecutiveParts(sizes));
+  // A gated MLP: the other factor is divided alike.
+  for (Operation *user : op->getResult(0).getUsers())
+    if (auto gate = dyn_cast<het::MulOp>(user); gate && isForward(user)) {
+      Value other = gate.getLhs() == op->getResult(0) ? gate.getRhs() : gate.getLhs();
+      if (het::MatmulOp up = findProjection(other);
+          up && typeOf(up.getRhs()).getDimSize(outputDims(up).front()) ==
+                    parameter.getDimSize(outputDims(projection).front()))
+        seedOutput(up, consecutiveParts(sizes));
+    }
+}
+
+void ShardSeeds::seedEmbedding(het::EmbeddingOp op) {
+  auto parameter = op.getTable().getDefiningOp<het::ParameterOp>();
+  // Small tables (positions, kinds of token) cost less to hold than to sum.
+  constexpr int64_t kRowsWorthDividing = 64;
+  int64_t rows = typeOf(op.getTable()).getDimSize(0);
+  SmallVector<int64_t> sizes = splitExtent(rows, weights);
+  if (!parameter || !allHaveSome(sizes) || rows < kRowsWorthDividing)
+    return;
+  layouts.try_emplace(key(parameter.getName(), parameter.getOffsets()),
+                      Layout::split(0, consecutiveParts(sizes)));
+}
+
+void ShardSeeds::seedHead(het::CrossEntropyOp op) {
+  het::MatmulOp projection = findProjection(op.getLogits());
+  SmallVector<int64_t> sizes = splitExtent(typeOf(op.getLogits()).getShape().back(), weights);
+  if (projection && allHaveSome(sizes))
+    seedOutput(projection, consecutiveParts(sizes));
+}
