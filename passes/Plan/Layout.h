@@ -22,11 +22,11 @@ struct Part {
 struct Layout {
   enum Kind { Whole, Sum, Split } kind = Whole;
   unsigned dim = 0;
-  SmallVector<Part> parts;
+  llvm::SmallVector<Part> parts;
   bool isSum = false;
 
-  static Layout split(unsigned dim, ArrayRef<Part> parts, bool isSum = false) {
-    return {Split, dim, SmallVector<Part>(parts), isSum};
+  static Layout split(unsigned dim, llvm::ArrayRef<Part> parts, bool isSum = false) {
+    return {Split, dim, llvm::SmallVector<Part>(parts), isSum};
   }
   static Layout sum() { return {Sum, 0, {}, false}; }
 
@@ -36,40 +36,40 @@ struct Layout {
 };
 
 /// Consecutive parts of these sizes.
-SmallVector<Part> consecutiveParts(ArrayRef<int64_t> sizes);
+llvm::SmallVector<Part> consecutiveParts(llvm::ArrayRef<int64_t> sizes);
 
 /// Each part times `unit`: from heads to elements.
-SmallVector<Part> scaleParts(ArrayRef<Part> parts, int64_t unit);
+llvm::SmallVector<Part> scaleParts(llvm::ArrayRef<Part> parts, int64_t unit);
 
 /// The key/value heads that each rank's query heads read, as one range a rank.
-SmallVector<Part> keyValueParts(ArrayRef<Part> queryHeads, ArrayRef<int64_t> kvHeads);
+llvm::SmallVector<Part> keyValueParts(llvm::ArrayRef<Part> queryHeads, llvm::ArrayRef<int64_t> kvHeads);
 
 /// Whether two parts share an index.
-bool haveOverlap(ArrayRef<Part> parts);
+bool haveOverlap(llvm::ArrayRef<Part> parts);
 
 /// Which parameters of a stage are divided, by name and box: the output dims of
 /// the projections of attention (by heads) and of the MLP's first products, the
 /// rows of token tables, the classes of the head. All else follows.
 class ShardSeeds {
 public:
-  ShardSeeds(Block &stage, ArrayRef<int64_t> weights);
+  ShardSeeds(mlir::Block &stage, llvm::ArrayRef<int64_t> weights);
 
   /// The layout of this use's parameter.
-  Layout lookup(StringRef name, std::optional<ArrayRef<int64_t>> offsets) const;
+  Layout lookup(llvm::StringRef name, std::optional<llvm::ArrayRef<int64_t>> offsets) const;
 
 private:
   void seedAttention(het::AttentionOp op);
-  void seedActivation(Operation *op);
+  void seedActivation(mlir::Operation *op);
   void seedEmbedding(het::EmbeddingOp op);
   void seedHead(het::CrossEntropyOp op);
   /// The product with a parameter that `value` comes from, through views,
   /// rotary and elementwise ops; null where there is none.
-  static het::MatmulOp findProjection(Value value);
+  static het::MatmulOp findProjection(mlir::Value value);
   /// Divides the parameter's output dim of `extent`·unit elements.
-  void seedOutput(het::MatmulOp projection, ArrayRef<Part> parts);
-  static std::string key(StringRef name, std::optional<ArrayRef<int64_t>> offsets);
+  void seedOutput(het::MatmulOp projection, llvm::ArrayRef<Part> parts);
+  static std::string key(llvm::StringRef name, std::optional<llvm::ArrayRef<int64_t>> offsets);
 
-  ArrayRef<int64_t> weights;
+  llvm::ArrayRef<int64_t> weights;
   llvm::StringMap<Layout> layouts;
 };
 

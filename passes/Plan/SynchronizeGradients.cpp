@@ -186,7 +186,10 @@ struct SynchronizeGradients : autohet::impl::SynchronizeGradientsBase<Synchroniz
     SmallVector<Cell *> order;
     for (Cell &cell : cells)
       order.push_back(&cell);
-    llvm::stable_sort(order, [](Cell *a, Cell *b) { return a->box.elements() > b->box.elements(); });
+    llvm::sort(order, [](Cell *a, Cell *b) {
+      int64_t sizeA = a->box.elements(), sizeB = b->box.elements();
+      return sizeA != sizeB ? sizeA > sizeB : a < b; // equal ones in their order
+    });
     llvm::DenseMap<int64_t, int64_t> owned;
     for (Cell *cell : order) {
       cell->owner = cell->holders.front();
