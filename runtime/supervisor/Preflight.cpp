@@ -110,7 +110,7 @@ void Preflight::checkManifest() {
   std::string error;
   bool isGood = parseManifest(image.manifest, manifest, error);
   report(isGood, "job",
-         isGood ? format("'%s', %zu nodes, %zu ranks", manifest.name.c_str(),
+         isGood ? format("'%s', nodes: %zu, ranks: %zu", manifest.name.c_str(),
                          manifest.nodes.size(), manifest.ranks.size())
                 : error);
 }
