@@ -9,6 +9,17 @@ namespace autohet {
 
 // Rounds of improvement: each tries every small change once.
 static constexpr unsigned maxRounds = 20;
+// What GPipe must gain over one-forward-one-backward.
+static constexpr double gpipeGain = 0.01;
+
+bool isBetter(double seconds, Schedule schedule,
+              const std::optional<PlannedStep> &best) {
+  if (!best)
+    return true;
+  bool mustGain =
+      schedule == Schedule::GPipe && best->plan.schedule != Schedule::GPipe;
+  return seconds * (mustGain ? 1 + gpipeGain : 1) < best->evaluation.step_s;
+}
 
 void writePlan(PlannedStep &step, const CostModel &costs,
                const PlannerOptions &options) {
@@ -64,7 +75,7 @@ void Finalists::consider(const Grouping &grouping) {
 }
 
 bool Finalists::consider(ResolvedPlan plan) {
-  bool isBetter = false;
+  bool improved = false;
   for (Schedule schedule : {Schedule::OneForwardOneBackward, Schedule::GPipe}) {
     if (options.schedule && schedule != *options.schedule)
       continue;
@@ -81,15 +92,15 @@ bool Finalists::consider(ResolvedPlan plan) {
     if (evaluation.devices.size() == costs.machines().devices().size() &&
         (!best_using_all_s || evaluation.step_s < *best_using_all_s))
       best_using_all_s = evaluation.step_s;
-    if (best && evaluation.step_s >= best->evaluation.step_s)
+    if (!isBetter(evaluation.step_s, schedule, best))
       continue;
     best.emplace();
     best->resolved = plan;
     best->plan.schedule = schedule;
     best->evaluation = std::move(evaluation);
-    isBetter = true;
+    improved = true;
   }
-  return isBetter;
+  return improved;
 }
 
 void Finalists::improve() {

@@ -12,6 +12,11 @@
 
 namespace autohet {
 
+/// Whether a plan that takes `seconds` is better than the best so far. GPipe
+/// holds all microbatches' activations: it must be faster to be worth that.
+bool isBetter(double seconds, Schedule schedule,
+              const std::optional<PlannedStep> &best);
+
 /// Fills in `plan` from `resolved`.
 void writePlan(PlannedStep &step, const CostModel &costs,
                const PlannerOptions &options);

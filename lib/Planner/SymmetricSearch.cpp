@@ -212,7 +212,7 @@ private:
                    options.memory_fraction *
                        costs.machines().kindOf(entry.device).memory_bytes;
           });
-      if (!fits || (best && evaluation.step_s >= best->evaluation.step_s))
+      if (!fits || !isBetter(evaluation.step_s, schedule, best))
         continue;
       best.emplace();
       best->resolved = plan;
