@@ -65,10 +65,7 @@ public:
     writePlan();
     if (!report.timeline.empty()) {
       os << "<h2>One step</h2>\n";
-      writeKey({{"forward", "forward"},
-                {"backward", "backward"},
-                {"transfer", "transfer"},
-                {"wait", "waiting"}});
+      writeTimelineKey();
       writeTimeline(report.timeline, os);
     }
     writeMemory();
@@ -123,6 +120,20 @@ private:
       os << "<span><i class=\"" << name << "\"></i>" << escape(text)
          << "</span>";
     os << "</p>\n";
+  }
+
+  // Only what the picture has.
+  void writeTimelineKey() {
+    std::vector<std::pair<const char *, std::string>> key;
+    for (SpanKind kind : {SpanKind::Forward, SpanKind::Backward,
+                          SpanKind::Transfer, SpanKind::Wait, SpanKind::Other})
+      if (llvm::any_of(report.timeline, [&](const ReportLane &lane) {
+            return llvm::any_of(lane.spans, [&](const ReportSpan &span) {
+              return span.kind == kind;
+            });
+          }))
+        key.push_back({styleOf(kind), styleOf(kind)});
+    writeKey(key);
   }
 
   void writeMemory() {

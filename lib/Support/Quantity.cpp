@@ -111,16 +111,18 @@ std::string formatQuantity(double value, Dimension dimension) {
         (isBytes && name.contains("B") && name.size() == 2) || name == "min" ||
         name == "h")
       continue;
-    if (!*best.name || value >= candidate.scale)
+    if (!*best.name || value >= candidate.scale ||
+        (value == 0 && candidate.scale == 1))
       best = candidate;
   }
   std::string text;
   llvm::raw_string_ostream stream(text);
   double scaled = value / best.scale;
-  stream << llvm::format(scaled == std::floor(scaled) && scaled < 1e6 ? "%.0f"
-                         : scaled < 10                                ? "%.2f"
-                                                                      : "%.1f",
-                         scaled);
+  // Three digits or so; no zeros that only show the format.
+  bool isSmall = scaled < 10;
+  bool isWhole =
+      std::abs(scaled - std::round(scaled)) < (isSmall ? 5e-3 : 5e-2);
+  stream << llvm::format(isWhole ? "%.0f" : isSmall ? "%.2f" : "%.1f", scaled);
   if (*best.name)
     stream << ' ' << best.name;
   return text;

@@ -21,7 +21,7 @@ enum class Dimension { None, Bytes, BytesPerSecond, FlopsPerSecond, Seconds };
 /// and which units there are; it has no location.
 llvm::Expected<double> parseQuantity(llvm::StringRef text, Dimension dimension);
 
-/// A reading for people: "80.0 GiB", "1.25 GB/s", "50.0 us".
+/// A reading for people: "80 GiB", "1.25 GB/s", "50 us".
 std::string formatQuantity(double value, Dimension dimension);
 
 } // namespace autohet

@@ -51,7 +51,9 @@ TEST(Quantity, Formats) {
   EXPECT_EQ(formatQuantity(80 * 0x1p30, Dimension::Bytes), "80 GiB");
   EXPECT_EQ(formatQuantity(1536, Dimension::Bytes), "1.50 KiB");
   EXPECT_EQ(formatQuantity(12.5e9, Dimension::BytesPerSecond), "12.5 GB/s");
-  EXPECT_EQ(formatQuantity(50e-6, Dimension::Seconds), "50.0 us");
+  EXPECT_EQ(formatQuantity(50e-6, Dimension::Seconds), "50 us");
   EXPECT_EQ(formatQuantity(90, Dimension::Seconds), "90 s");
   EXPECT_EQ(formatQuantity(0, Dimension::Bytes), "0 B");
+  EXPECT_EQ(formatQuantity(0, Dimension::Seconds), "0 s");
+  EXPECT_EQ(formatQuantity(0.15, Dimension::Seconds), "150 ms");
 }
