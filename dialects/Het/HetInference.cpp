@@ -94,7 +94,6 @@ SAME_TYPE(CosOp)
 SAME_TYPE(NotOp)
 SAME_TYPE(GeluOp)
 SAME_TYPE(DropoutOp)
-SAME_TYPE(SoftmaxOp)
 SAME_TYPE(RotaryOp)
 #undef SAME_TYPE
 
@@ -257,6 +256,11 @@ static LogicalResult needsRank(Loc loc, Value v, int64_t rank, StringRef what) {
     return success();
   return emitOptionalError(loc, what, " must have rank ", rank,
                            " or more, but is ", v.getType());
+}
+
+LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a, Types &types) {
+  types.push_back(a.getOperand().getType());
+  return needsRank(loc, a.getOperand(), 1, "operand");
 }
 
 LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a,

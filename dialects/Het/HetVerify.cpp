@@ -97,9 +97,19 @@ LogicalResult IotaOp::verify() { return success(); }
 // Normalisation, attention
 //===----------------------------------------------------------------------===//
 
+// Verifiers run before the inferred types are checked, so that the ranks which
+// inference needs are checked here as well.
+static LogicalResult verifyHasLastDim(Operation *op, Value v, StringRef name) {
+  if (typeOf(v).getRank() >= 1)
+    return success();
+  return op->emitOpError() << name << " must have rank 1 or more, but is " << v.getType();
+}
+
 /// The vectors of a norm have the last extent of its operand.
 static LogicalResult verifyNormVector(Operation *op, Value operand, Value vector,
                                       StringRef name) {
+  if (failed(verifyHasLastDim(op, operand, "operand")))
+    return failure();
   int64_t last = typeOf(operand).getShape().back();
   auto type = typeOf(vector);
   if (type.getRank() == 1 && type.getDimSize(0) == last)
@@ -109,6 +119,8 @@ static LogicalResult verifyNormVector(Operation *op, Value operand, Value vector
 }
 static LogicalResult verifyRows(Operation *op, Value operand, Value rows,
                                 StringRef name) {
+  if (failed(verifyHasLastDim(op, operand, "operand")))
+    return failure();
   if (typeOf(rows).getShape() == typeOf(operand).getShape().drop_back())
     return success();
   return op->emitOpError() << name << " must have the operand's shape without its last dim, but is "
@@ -205,6 +217,8 @@ LogicalResult RotaryOp::verify() {
 
 LogicalResult EmbeddingOp::verify() { return success(); } // by inference
 LogicalResult EmbeddingBackwardOp::verify() {
+  if (failed(verifyHasLastDim(*this, getGradient(), "gradient")))
+    return failure();
   auto ids = typeOf(getIds()), gradient = typeOf(getGradient());
   if (gradient.getShape().drop_back() == ids.getShape())
     return success();

@@ -71,10 +71,13 @@ struct AttachLoss : autohet::impl::AttachLossBase<AttachLoss> {
                                Type type) {
     OpBuilder b(function);
     unsigned index = function.getNumArguments();
-    auto attributes =
-        b.getDictionaryAttr({b.getNamedAttr(kNameAttr, b.getStringAttr(role)),
-                             b.getNamedAttr(kRoleAttr, b.getStringAttr(role))});
-    if (failed(function.insertArgument(index, type, attributes,
+    NamedAttrList attributes;
+    attributes.set(kNameAttr, b.getStringAttr(role));
+    attributes.set(kRoleAttr, b.getStringAttr(role));
+    if (role == "labels") // cut with the inputs, not a scalar for all of them
+      attributes.set("het.batch_dim", b.getI64IntegerAttr(0));
+    if (failed(function.insertArgument(index, type,
+                                       attributes.getDictionary(b.getContext()),
                                        function.getLoc())))
       return failure();
     return Value(function.getArgument(index));

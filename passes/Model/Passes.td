@@ -269,7 +269,7 @@ def AttachLoss : Pass<"het-attach-loss", "::mlir::func::FuncOp"> {
     func.func @model(%ids: tensor<2x3xi64>) -> (tensor<2x3x7xf32> {het.name = "logits"})
     // becomes
     func.func @model(%ids: tensor<2x3xi64>,
-                     %labels: tensor<2x3xi64> {het.name = "labels", het.role = "labels"},
+                     %labels: tensor<2x3xi64> {het.batch_dim = 0 : i64, het.name = "labels", het.role = "labels"},
                      %n: tensor<f32> {het.name = "inverse_label_count", het.role = "inverse_label_count"})
         -> (tensor<f32> {het.name = "loss"}, tensor<2x3x7xf32> {het.name = "logits"})
     ```
@@ -334,6 +334,75 @@ def Differentiate : Pass<"het-differentiate", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::autohet::het::HetDialect"];
+}
+
+def BoundInputs : Pass<"het-bound-inputs", "::mlir::func::FuncOp"> {
+  let summary = "Says how large the elements of integer inputs may be";
+  let description = [{
+    *Requires* a function in `het`.
+
+    *Does* write `het.vocabulary` on each argument that indexes an embedding (its
+    rows) or is the labels of a cross entropy (its classes), directly or through
+    casts and views.
+
+    *Ensures* that the runtime can refuse a token id outside the vocabulary.
+
+    ```mlir
+    func.func @model(%ids: tensor<2x3xi64>) {
+      %w = het.parameter "wte.weight" : tensor<101x48xf32>
+      %x = het.embedding %w, %ids : ...
+    // becomes
+    func.func @model(%ids: tensor<2x3xi64> {het.vocabulary = 101 : i64}) {
+    ```
+  }];
+}
+
+def NumberUnits : Pass<"het-number-units", "::mlir::func::FuncOp"> {
+  let summary = "Says which unit of the model each op belongs to";
+  let description = [{
+    *Requires* a function of `het` ops, differentiated or not, whose first result
+    is the loss (or what else all paths lead to).
+
+    *Does* cut the model where all paths go through one value, and name the parts:
+
+    | unit | what |
+    |---|---|
+    | `inputs` | what depends on no weight: constants, masks, positions, tables |
+    | `embed` | what comes before the first block |
+    | `block3.attn`, `block3.mlp` | a branch with its norm and its residual addition |
+    | `block3` | a block that is not in two halves |
+    | `layer3` | from one product by a weight to the next, in a model without blocks |
+    | `head` | final norm, output projection, loss |
+
+    A weight belongs to the unit that reads it; one that several read becomes one
+    op in each. Backward ops belong to the unit of the op that they serve. Names
+    do not enter, nor does the batch size.
+
+    *Ensures* `het.unit` on every op that is of use, `het.units` (all but
+    `inputs`, in order) on the function, values flowing forwards along that order
+    and gradients backwards. `het.id` and `het.adjoint_of` are gone.
+
+    ```mlir
+    %0 = het.embedding %wte, %ids : ...
+    %1:3 = het.layer_norm %0, %g, %b : ...
+    // becomes
+    %0 = het.embedding %wte, %ids {het.unit = "embed"} : ...
+    %1:3 = het.layer_norm %0, %g, %b {het.unit = "block0.attn"} : ...
+    ```
+  }];
+}
+
+def PrintUnits : Pass<"het-print-units", "::mlir::func::FuncOp"> {
+  let summary = "Prints what each unit costs";
+  let description = [{
+    *Requires* units (`het-number-units`).
+
+    *Does* print to standard output, as JSON, the table that planning works with:
+    for each unit and one sample its parameters, arithmetic and traffic in
+    forward and backward, bytes kept between them, and bytes to later units.
+
+    *Ensures* nothing: the function is unchanged.
+  }];
 }
 
 #endif

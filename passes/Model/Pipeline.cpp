@@ -32,8 +32,11 @@ void autohet::buildModelPipeline(OpPassManager &pm, const ModelPipelineOptions &
   add(createFuseAttention());
   add(createCanonicalizerPass());
   add(createCSEPass());
-  if (!options.differentiate)
+  if (!options.differentiate) {
+    add(createBoundInputs());
+    add(createNumberUnits());
     return;
+  }
   if (!options.freeze.empty()) {
     FreezeParametersOptions freeze;
     freeze.pattern = options.freeze;
@@ -44,7 +47,10 @@ void autohet::buildModelPipeline(OpPassManager &pm, const ModelPipelineOptions &
   loss.output = options.output;
   loss.ignoreIndex = options.ignoreIndex;
   add(createAttachLoss(loss));
+  add(createBoundInputs());
   add(createDifferentiate());
+  // Last: backward ops go to the unit of the op that they serve.
+  add(createNumberUnits());
 }
 
 void autohet::registerModelPipelines() {

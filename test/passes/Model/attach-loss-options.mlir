@@ -6,7 +6,7 @@
 // LOSS: error: unknown loss 'hinge', wanted cross-entropy or mse
 
 // CHECK-LABEL: func.func @model
-// CHECK-SAME: %[[LABELS:arg[0-9]+]]: tensor<2xf32> {het.name = "labels"
+// CHECK-SAME: %[[LABELS:arg[0-9]+]]: tensor<2xf32> {het.batch_dim = 0 : i64, het.name = "labels"
 func.func @model(%a: tensor<2x3xf32>, %b: tensor<2xf32>)
     -> (tensor<2x3xf32> {het.name = "a"}, tensor<2xf32> {het.name = "b"}) {
   // CHECK: %[[D:.*]] = het.sub %arg1, %[[LABELS]]

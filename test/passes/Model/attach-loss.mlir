@@ -1,7 +1,7 @@
 // RUN: autohet-opt %s --het-attach-loss --split-input-file --verify-diagnostics | FileCheck %s
 
 // CHECK-LABEL: func.func @model(
-// CHECK-SAME: %[[LABELS:arg[0-9]+]]: tensor<2x3xi64> {het.name = "labels", het.role = "labels"}
+// CHECK-SAME: %[[LABELS:arg[0-9]+]]: tensor<2x3xi64> {het.batch_dim = 0 : i64, het.name = "labels", het.role = "labels"}
 // CHECK-SAME: %[[N:arg[0-9]+]]: tensor<f32> {het.name = "inverse_label_count", het.role = "inverse_label_count"}
 // CHECK-SAME: -> (tensor<f32> {het.name = "loss"}, tensor<3xf32> {het.name = "aside"}, tensor<2x3x7xf32> {het.name = "logits"})
 func.func @model(%x: tensor<2x3x7xf32> {het.name = "x", het.role = "input"}, %aside: tensor<3xf32>)

@@ -36,6 +36,12 @@ namespace autohet::het {
 inline constexpr llvm::StringLiteral kNameAttr = "het.name";
 inline constexpr llvm::StringLiteral kRoleAttr = "het.role";
 inline constexpr llvm::StringLiteral kUnitAttr = "het.unit";
+/// On an integer argument: its values are below this (or the ignored label).
+inline constexpr llvm::StringLiteral kVocabularyAttr = "het.vocabulary";
+/// The unit of ops that depend on no weight: repeated wherever they are read.
+inline constexpr llvm::StringLiteral kInputsUnit = "inputs";
+/// On a function: its units' names, each before those that read it.
+inline constexpr llvm::StringLiteral kUnitsAttr = "het.units";
 /// `"backward"` on the ops that differentiate built; forward ops have none.
 inline constexpr llvm::StringLiteral kPhaseAttr = "het.phase";
 /// On an untrained `het.parameter`: `--freeze` named it. It is a weight, placed

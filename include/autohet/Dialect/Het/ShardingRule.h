@@ -8,15 +8,17 @@
 #define AUTOHET_DIALECT_HET_SHARDINGRULE_H
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/raw_ostream.h"
 #include <cstdint>
 
 namespace autohet::het {
 
 /// What happens to an op's results when one of its factors is split.
 enum class FactorKind {
-  /// The factor is a dim of every result: each shard computes its own box.
+  /// Each shard computes its own box of the results that have the factor, and
+  /// a partial sum of those that lack it (a norm's scale gradient, over rows).
   Parallel,
-  /// The factor is summed over: each shard's result is a partial sum.
+  /// No result has the factor: each shard's results are partial sums.
   Reduction,
   /// The op may not be split along it (or only by exchanging data, which the
   /// op's own partitioning does, as cross entropy over the vocabulary).
@@ -44,6 +46,10 @@ struct ShardingRule {
   llvm::SmallVector<TensorFactors, 4> operands;
   llvm::SmallVector<TensorFactors, 2> results;
 };
+
+/// `a=2 b=5 c=9 reduction d=8: [a b d] [c d] -> [a b c]`: factors in letters,
+/// several of one dim in parentheses, a dim without any as 1.
+llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const ShardingRule &rule);
 
 /// Cost of one execution.
 struct OpCost {

@@ -1,0 +1,204 @@
+//===- CollectUnits.cpp - the model's units as planning sees them -----------===//
+//
+// From the IR to the table of numbers that planner and plan verifier work with.
+// Everything is summed over the ops of a unit through their own interfaces, so
+// a new op is priced without a change here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "autohet/Dialect/Het/Het.h"
+#include "autohet/Passes/Model/Passes.h"
+#include "autohet/Passes/Model/Units.h"
+#include "autohet/Support/Hash.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace autohet {
+#define GEN_PASS_DEF_PRINTUNITS
+#include "autohet/Passes/Model/Passes.h.inc"
+} // namespace autohet
+
+using namespace mlir;
+using namespace autohet;
+using namespace autohet::het;
+
+static double bytesOf(RankedTensorType type) {
+  // i1 is stored as a byte.
+  return double(type.getNumElements()) *
+         ((type.getElementType().getIntOrFloatBitWidth() + 7) / 8);
+}
+static double bytesOf(Value v) {
+  return bytesOf(cast<RankedTensorType>(v.getType()));
+}
+
+namespace {
+
+class UnitCollector {
+public:
+  explicit UnitCollector(func::FuncOp function) : function(function) {
+    if (auto batch = function->getAttrOfType<IntegerAttr>("het.batch_size"))
+      samples = double(batch.getInt());
+  }
+
+  UnitTable run() {
+    table.structure_hash = hashStructure(function);
+    if (auto names = function->getAttrOfType<ArrayAttr>(kUnitsAttr))
+      for (auto name : names.getAsRange<StringAttr>()) {
+        numbers[name.getValue()] = table.units.size();
+        table.units.emplace_back().id = name.str();
+      }
+    for (Operation &op : function.front().without_terminator())
+      if (std::optional<unsigned> unit = unitOf(&op)) {
+        if (auto parameter = dyn_cast<ParameterOp>(op))
+          addParameter(*unit, parameter);
+        else
+          addCost(table.units[*unit], &op);
+        if (!isBackward(&op) && !isa<ParameterOp>(op))
+          for (Value result : op.getResults())
+            addValue(*unit, result);
+      }
+    for (unsigned unit = 0; unit < table.units.size(); ++unit)
+      estimateDivision(unit);
+    return std::move(table);
+  }
+
+private:
+  /// Nothing for what belongs nowhere.
+  std::optional<unsigned> unitOf(Operation *op) const {
+    auto name = op->getAttrOfType<StringAttr>(kUnitAttr);
+    auto found = name ? numbers.find(name.getValue()) : numbers.end();
+    if (found == numbers.end())
+      return std::nullopt;
+    return found->second;
+  }
+
+  void addParameter(unsigned unit, ParameterOp op) {
+    auto [known, isNew] =
+        parameters.try_emplace(op.getName(), table.parameters.size());
+    if (isNew) {
+      auto whole = RankedTensorType::get(op.getWholeShape(),
+                                         op.getType().getElementType());
+      table.parameters.push_back(
+          {op.getName().str(), bytesOf(whole), op.isTrained()});
+      if (whole.getRank() >= 2)
+        matrixBytes[known->second] = bytesOf(whole);
+    }
+    std::vector<unsigned> &mine = table.units[unit].parameters;
+    if (!llvm::is_contained(mine, known->second))
+      mine.push_back(known->second);
+  }
+
+  /// Products count as arithmetic, all else by the bytes that it moves.
+  void addCost(Unit &unit, Operation *op) {
+    OpCost cost = cast<CostedOpInterface>(op).getCost();
+    bool isProduct = cost.matmulFlops > 0;
+    double traffic = cost.bytesRead + cost.bytesWritten;
+    (isBackward(op) ? unit.backward_flops : unit.forward_flops) +=
+        cost.matmulFlops / samples;
+    if (!isProduct)
+      (isBackward(op) ? unit.backward_traffic_bytes
+                      : unit.forward_traffic_bytes) += traffic / samples;
+    double live = 0;
+    for (Value v : op->getResults())
+      live += bytesOf(v) / samples;
+    unit.workspace_bytes = std::max(unit.workspace_bytes, live);
+  }
+
+  /// Who needs a forward value later: units behind this one, and its own or
+  /// their backward ops, the first of which accounts for the bytes kept.
+  void addValue(unsigned unit, Value value) {
+    double bytes = bytesOf(value) / samples;
+    std::optional<unsigned> keeper;
+    llvm::SmallVector<unsigned> readers;
+    for (Operation *user : value.getUsers()) {
+      std::optional<unsigned> to = unitOf(user);
+      if (!to)
+        continue;
+      if (*to != unit && !llvm::is_contained(readers, *to))
+        readers.push_back(*to);
+      if (isBackward(user))
+        keeper = keeper ? std::min(*keeper, *to) : *to;
+    }
+    if (keeper)
+      table.units[*keeper].activation_bytes += bytes;
+    llvm::sort(readers);
+    for (unsigned reader : readers) {
+      std::vector<UnitEdge> &edges = table.units[unit].successors;
+      auto edge = llvm::find_if(
+          edges, [&](const UnitEdge &e) { return e.to == reader; });
+      if (edge == edges.end())
+        edges.push_back({reader, bytes});
+      else
+        edge->bytes_per_sample += bytes;
+    }
+  }
+
+  /// Under tensor parallelism matrices are divided, vectors beside the residual
+  /// stream are not, and each unit sums its stream once a pass: block and
+  /// embedding at their end, the head (backward) at its beginning.
+  void estimateDivision(unsigned number) {
+    Unit &unit = table.units[number];
+    double matrices = 0, all = 0;
+    for (unsigned parameter : unit.parameters) {
+      all += table.parameters[parameter].bytes;
+      matrices += matrixBytes.lookup(parameter);
+    }
+    unit.divisible = all > 0 ? matrices / all : 0;
+    for (const UnitEdge &edge : unit.successors)
+      unit.all_reduce_bytes =
+          std::max(unit.all_reduce_bytes, edge.bytes_per_sample);
+    if (!unit.successors.empty() || number == 0)
+      return;
+    for (const UnitEdge &edge : table.units[number - 1].successors)
+      if (edge.to == number)
+        unit.all_reduce_bytes = edge.bytes_per_sample;
+  }
+
+  func::FuncOp function;
+  double samples = 1;
+  UnitTable table;
+  llvm::StringMap<unsigned> numbers, parameters;
+  llvm::DenseMap<unsigned, double> matrixBytes;
+};
+
+} // namespace
+
+UnitTable autohet::collectUnits(func::FuncOp function) {
+  return UnitCollector(function).run();
+}
+
+uint64_t autohet::hashStructure(func::FuncOp function) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::DenseMap<Value, unsigned> values;
+  for (Value argument : function.getArguments())
+    values.try_emplace(argument, values.size());
+  for (Operation &op : function.front()) {
+    if (isBackward(&op))
+      continue;
+    os << op.getName();
+    if (auto unit = op.getAttrOfType<StringAttr>(kUnitAttr))
+      os << ' ' << unit.getValue();
+    if (auto parameter = dyn_cast<ParameterOp>(op)) {
+      os << " \"" << parameter.getName() << "\" "
+         << parameter.getType().getElementType();
+      llvm::interleave(parameter.getWholeShape(), os << ' ', "x");
+    }
+    for (Value operand : op.getOperands())
+      os << " %" << values.lookup(operand);
+    for (Value result : op.getResults())
+      values.try_emplace(result, values.size());
+    os << '\n';
+  }
+  return hashBytes(text);
+}
+
+namespace {
+
+struct PrintUnits : autohet::impl::PrintUnitsBase<PrintUnits> {
+  void runOnOperation() override {
+    llvm::outs() << formatUnitTable(collectUnits(getOperation())) << "\n";
+  }
+};
+
+} // namespace
