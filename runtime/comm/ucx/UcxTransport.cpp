@@ -41,8 +41,12 @@ void ah_comm::run() {
       sleep();
   }
   // What is on its way out is delivered, unless the other side is dead anyway.
-  std::lock_guard<std::mutex> lock(mutex);
-  if (broken || !failure.empty() || !active.empty())
+  bool failed;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    failed = !failure.empty();
+  }
+  if (failed || broken || !active.empty())
     ucx.abandon();
   else
     ucx.close(/*seconds=*/5);
