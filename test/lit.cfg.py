@@ -9,6 +9,7 @@
 
 import os
 import shutil
+import subprocess
 
 import lit.formats
 
@@ -73,6 +74,11 @@ if config.has_venv:
     features.add("venv")
 if os.geteuid() == 0:
     features.add("root")
+# Root of a container may not make network namespaces.
+probe = "autohet-probe-%d" % os.getpid()
+if shutil.which("ip") and subprocess.run(["ip", "netns", "add", probe], capture_output=True).returncode == 0:
+    subprocess.run(["ip", "netns", "del", probe])
+    features.add("network-namespaces")
 # PyTorch is no dependency: an interpreter that has it can be named.
 torch_python = os.environ.get("AUTOHET_TORCH_PYTHON")
 if torch_python:

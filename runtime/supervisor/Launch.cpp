@@ -118,9 +118,9 @@ static std::string decideAddress(const Manifest &manifest,
                                  std::string &error) {
   if (options.master_address && *options.master_address)
     return options.master_address; // asked for: not second-guessed
-  const ManifestNode *remote = nullptr;
+  const ManifestNode *remote = nullptr; // from node 0, if there is one
   for (const ManifestNode &node : manifest.nodes)
-    if (!remote && !node.isLocal())
+    if (!node.isLocal() && (!remote || remote == &manifest.nodes[0]))
       remote = &node;
   const char *variable = environment("MASTER_ADDR");
   std::string address = variable ? variable : "";

@@ -26,12 +26,13 @@ static bool usesSharedMemory() {
 }
 
 /// Equal in two processes that can share memory: one boot of one machine, one
-/// container.
+/// container, and one network, through whose sockets UCX wakes a sleeper.
 static std::string machineIdentity() {
   std::string identity;
   std::ifstream bootId("/proc/sys/kernel/random/boot_id");
   std::getline(bootId, identity);
-  for (const char *space : {"/proc/self/ns/ipc", "/proc/self/ns/pid"}) {
+  for (const char *space :
+       {"/proc/self/ns/ipc", "/proc/self/ns/pid", "/proc/self/ns/net"}) {
     char target[64] = "";
     if (readlink(space, target, sizeof(target) - 1) > 0)
       identity += std::string(" ") + target;

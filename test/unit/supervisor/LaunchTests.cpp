@@ -141,7 +141,7 @@ TEST_F(LaunchTest, LoopbackIsRefusedWhenOthersAreRemote) {
   variables = {{"MASTER_ADDR", "127.0.1.1"}};
   EXPECT_FALSE(decide(0));
   EXPECT_THAT(error, AllOf(HasSubstr("MASTER_ADDR=127.0.1.1"),
-                           HasSubstr("n0 at 10.0.0.1")));
+                           HasSubstr("n1 at 10.0.0.2")));
   addresses = {"", "10.0.0.2"};
   variables.clear();
   EXPECT_FALSE(decide(0));
