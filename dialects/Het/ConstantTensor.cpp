@@ -1,5 +1,4 @@
-//===- ConstantTensor.cpp - a small tensor to compute with
-//------------------===//
+//===- ConstantTensor.cpp - a small tensor to compute with ----------------===//
 //
 // Conversion between DenseElementsAttr and plain vectors.
 //

@@ -1,5 +1,4 @@
-//===- HetFolds.cpp - elementwise ops and reductions of constants
-//-----------===//
+//===- HetFolds.cpp - elementwise ops and reductions of constants ---------===//
 //
 // Models compute their shapes and masks: Shape, Gather, Concat, Range, Where.
 // Once the dims are bound, all of that is arithmetic on constants, and these

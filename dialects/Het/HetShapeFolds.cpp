@@ -1,5 +1,4 @@
-//===- HetShapeFolds.cpp - folds of ops that move data
-//----------------------===//
+//===- HetShapeFolds.cpp - folds of ops that move data --------------------===//
 //
 // Two kinds: constants are moved at compile time, and chains of views become
 // one (or none), so that GPT-2's flattening before and after each product

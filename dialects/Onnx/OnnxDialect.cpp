@@ -1,5 +1,4 @@
-//===- OnnxDialect.cpp - the onnx dialect and its ops
-//-----------------------===//
+//===- OnnxDialect.cpp - the onnx dialect and its ops ---------------------===//
 //
 // Registration and verification.
 //

@@ -1,5 +1,4 @@
-//===- OnnxAttention.cpp - opset 23's attention and rotary
-//------------------===//
+//===- OnnxAttention.cpp - opset 23's attention and rotary ----------------===//
 //
 // Both nodes take [B, H, S, D], or [B, S, H * D] with the number of heads as a
 // field; het has the former only.

@@ -1,5 +1,4 @@
-//===- OnnxElementwise.cpp - elementwise nodes
-//------------------------------===//
+//===- OnnxElementwise.cpp - elementwise nodes ----------------------------===//
 
 #include "OnnxToHet.h"
 

@@ -1,5 +1,4 @@
-//===- OnnxIndexing.cpp - nodes that pick elements
-//--------------------------===//
+//===- OnnxIndexing.cpp - nodes that pick elements ------------------------===//
 //
 // Most gathers are something simpler in disguise: an embedding, a slice, or
 // (padding masks, read element by element) a reshape. Saying so keeps samples

@@ -1,5 +1,4 @@
-//===- OnnxNode.cpp - what handlers ask of a node
-//---------------------------===//
+//===- OnnxNode.cpp - what handlers ask of a node -------------------------===//
 //
 // Every wrong answer is an error that names the node, what was found and what
 // is wanted.

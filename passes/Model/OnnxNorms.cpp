@@ -1,5 +1,4 @@
-//===- OnnxNorms.cpp - normalisations, softmax and dropout
-//------------------===//
+//===- OnnxNorms.cpp - normalisations, softmax and dropout ----------------===//
 
 #include "OnnxToHet.h"
 

@@ -1,5 +1,4 @@
-//===- OnnxParameters.cpp - which constants are parameters
-//------------------===//
+//===- OnnxParameters.cpp - which constants are parameters ----------------===//
 //
 // PyTorch's exporters keep the names of parameters, with one exception: the
 // weight of a Linear is folded to its transpose and named after a counter
@@ -182,8 +181,8 @@ InitializerOp OnnxParameters::find(StringRef name) {
 LogicalResult OnnxParameters::tie(func::FuncOp graph, StringRef name,
                                   StringRef other) {
   InitializerOp constants[2];
-  for (auto [constant, wanted] :
-       llvm::zip_equal(constants, ArrayRef<StringRef>{name, other})) {
+  StringRef names[2] = {name, other};
+  for (auto [constant, wanted] : llvm::zip_equal(constants, names)) {
     constant = find(wanted);
     if (!constant)
       return emitError(graph.getLoc())
@@ -254,7 +253,6 @@ Value OnnxParameters::use(InitializerOp constant, OpBuilder &builder,
   Parameter &asked = parameters[constant];
   InitializerOp original = asked.original ? asked.original : constant;
   Parameter &parameter = parameters[original];
-  ++parameter.uses;
   auto stored = cast<RankedTensorType>(original.getType());
   SmallVector<int64_t> shape(stored.getShape());
   if (parameter.transposed)
@@ -268,9 +266,11 @@ Value OnnxParameters::use(InitializerOp constant, OpBuilder &builder,
   return value;
 }
 
-void OnnxParameters::createSources(OpBuilder &builder) {
+void OnnxParameters::createSources(func::FuncOp function, OpBuilder &builder) {
+  llvm::StringSet<> used;
+  function.walk([&](het::ParameterOp op) { used.insert(op.getName()); });
   for (auto &[op, parameter] : parameters) {
-    if (!parameter.uses)
+    if (parameter.original || !used.contains(parameter.name))
       continue;
     auto constant = cast<InitializerOp>(op);
     het::WeightSourceOp::create(

@@ -26,7 +26,6 @@ public:
     /// Another constant that this one is a copy of, perhaps a transposed one.
     onnx::InitializerOp original;
     bool copyIsTransposed = false;
-    unsigned uses = 0;
   };
 
   /// `ties` are `NAME=OTHER`; names may be the file's or the derived ones.
@@ -38,8 +37,8 @@ public:
   mlir::Value use(onnx::InitializerOp constant, mlir::OpBuilder &builder,
                   mlir::Location loc);
 
-  /// Creates a `het.weight_source` for each parameter that is used.
-  void createSources(mlir::OpBuilder &builder);
+  /// Creates a `het.weight_source` for each parameter that `function` uses.
+  void createSources(mlir::func::FuncOp function, mlir::OpBuilder &builder);
 
 private:
   mlir::LogicalResult tie(mlir::func::FuncOp graph, llvm::StringRef name,

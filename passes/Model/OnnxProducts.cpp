@@ -1,5 +1,4 @@
-//===- OnnxProducts.cpp - matrix products and reductions
-//--------------------===//
+//===- OnnxProducts.cpp - matrix products and reductions ------------------===//
 //
 // All products become `het.matmul`, which contracts any dims: transposes of
 // weights disappear into it, and so does GPT-2's flattening of batch ×

@@ -1,5 +1,4 @@
-//===- OnnxShapes.cpp - nodes that compute and change shapes
-//----------------===//
+//===- OnnxShapes.cpp - nodes that compute and change shapes --------------===//
 //
 // All extents are known here, so what ONNX computes at run time is computed
 // now: the operands that hold shapes have folded to constants before they are

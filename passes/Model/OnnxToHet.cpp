@@ -1,5 +1,4 @@
-//===- OnnxToHet.cpp - from nodes to the model
-//------------------------------===//
+//===- OnnxToHet.cpp - from nodes to the model ----------------------------===//
 //
 // Binds the dims, then converts node by node, in the file's order. Every op is
 // folded as it is created: by the time a node asks for its shape, the chain
@@ -23,6 +22,14 @@ namespace autohet {
 using namespace mlir;
 using namespace autohet;
 
+/// Whether a function is one of the reader's; others are left alone.
+static bool isGraph(func::FuncOp function) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (function.getArgAttr(i, onnx::kNameAttr))
+      return true;
+  return !function.getOps<onnx::NodeOp>().empty();
+}
+
 namespace {
 
 struct OnnxToHet : autohet::impl::OnnxToHetBase<OnnxToHet> {
@@ -35,9 +42,9 @@ struct OnnxToHet : autohet::impl::OnnxToHetBase<OnnxToHet> {
     addProductHandlers(handlers);
     addNormHandlers(handlers);
     addAttentionHandlers(handlers);
-    auto graphs = llvm::to_vector(getOperation().getOps<func::FuncOp>());
-    for (func::FuncOp graph : graphs)
-      if (failed(convert(graph)))
+    auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
+    for (func::FuncOp function : functions)
+      if (isGraph(function) && failed(convert(function)))
         return signalPassFailure();
   }
 
@@ -274,7 +281,7 @@ LogicalResult OnnxToHet::convert(func::FuncOp graph) {
   }
   eraseUnused(*function);
   builder.setInsertionPoint(*function);
-  parameters->createSources(builder);
+  parameters->createSources(*function, builder);
   graph.erase();
   return success();
 }

@@ -59,6 +59,37 @@ def OnnxToHet : Pass<"onnx-to-het", "::mlir::ModuleOp"> {
   ];
 }
 
+def ClassifyParameters : Pass<"het-classify-parameters", "::mlir::ModuleOp"> {
+  let summary = "Tell parameters from tables and masks, and tied ones from merged ones";
+  let description = [{
+    *Requires*: `het.weight_source` for each parameter, and one `het.parameter` a
+    use: common subexpressions are not eliminated yet.
+
+    *Does*: marks parameters `untrained` that are added to attention scores, feed
+    sine or cosine, rotate queries and keys, or in whose names the regular
+    expression `constants` matches. All others are trained. A trained constant
+    with two uses is accepted as embedding table plus output head; any other
+    second use is an error, unless its source is `shared`.
+
+    *Ensures*: every `het.weight_source` has a reason; there is none without a use.
+
+    ```mlir
+    het.weight_source "where" in "m.onnx" at 0 : tensor<12x12xf32>
+    %m = het.parameter "where" : tensor<12x12xf32>
+    %t = het.add %scores, %m : ...
+    %p = het.softmax %t : ...
+    // becomes
+    het.weight_source "where" in "m.onnx" at 0 untrained because "added to attention scores" : tensor<12x12xf32>
+    %m = het.parameter "where" untrained : tensor<12x12xf32>
+    ```
+  }];
+  let dependentDialects = ["::autohet::het::HetDialect"];
+  let options = [
+    Option<"constants", "constants", "std::string", "\"\"",
+           "regular expression: names of constants that are not trained">
+  ];
+}
+
 //===----------------------------------------------------------------------===//
 // Canonical form: one shape for what exporters write in many
 //===----------------------------------------------------------------------===//

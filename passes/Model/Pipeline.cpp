@@ -15,6 +15,18 @@ using namespace mlir;
 
 void autohet::buildModelPipeline(OpPassManager &pm, const ModelPipelineOptions &options) {
   auto add = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
+  // Nodes get their meaning. Which constants are parameters is decided while each
+  // use is still an op of its own.
+  OnnxToHetOptions import;
+  import.batch = options.batch;
+  import.batchDim = options.batchDim;
+  import.dims.assign(options.dims.begin(), options.dims.end());
+  import.ties.assign(options.ties.begin(), options.ties.end());
+  import.shared.assign(options.shared.begin(), options.shared.end());
+  pm.addPass(createOnnxToHet(import));
+  ClassifyParametersOptions roles;
+  roles.constants = options.constants;
+  pm.addPass(createClassifyParameters(roles));
   // Canonical form: the batch is dim 0 everywhere, views are folded into their
   // readers, so that patterns meet one spelling.
   add(createCanonicalizerPass());

@@ -1,5 +1,4 @@
-//===- autohet-translate.cpp - model files to text IR
-//-----------------------===//
+//===- autohet-translate.cpp - model files to text IR ---------------------===//
 //
 //   autohet-translate --import-onnx model.onnx | autohet-opt --onnx-to-het
 //

@@ -1,5 +1,4 @@
-//===- Reader.cpp - from an ONNX file to the onnx dialect
-//-------------------===//
+//===- Reader.cpp - from an ONNX file to the onnx dialect -----------------===//
 //
 // Node by node, in the file's order. What is checked is what makes a file
 // readable: its format, operator sets, names that are defined before they are

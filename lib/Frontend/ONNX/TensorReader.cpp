@@ -1,5 +1,4 @@
-//===- TensorReader.cpp - the constants of a model file
-//---------------------===//
+//===- TensorReader.cpp - the constants of a model file -------------------===//
 //
 // Every size is checked here, before anybody reads a byte of the data.
 //

@@ -1,5 +1,4 @@
-//===- WireScan.cpp - where tensors lie inside a model file
-//-----------------===//
+//===- WireScan.cpp - where tensors lie inside a model file ---------------===//
 //
 // Field numbers are those of onnx-ml.proto, which never change.
 //

@@ -1,0 +1,323 @@
+//===- ClassifyParameters.cpp - het-classify-parameters ---------------------===//
+//
+// A file does not say which of its constants were parameters: masks, rotary
+// tables and weights look alike. What a constant is used for tells.
+//
+// Exporters also merge constants that are equal, as many are in a model that
+// was just initialised. Training such a file would tie what was not tied, so a
+// second use needs a reason.
+//
+//===----------------------------------------------------------------------===//
+
+#include "autohet/Dialect/Het/Het.h"
+#include "autohet/Passes/Model/Parameters.h"
+#include "autohet/Passes/Model/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/Regex.h"
+
+namespace autohet {
+#define GEN_PASS_DEF_CLASSIFYPARAMETERS
+#include "autohet/Passes/Model/Passes.h.inc"
+} // namespace autohet
+
+using namespace mlir;
+using namespace autohet::het;
+
+namespace {
+
+using Reasons = llvm::DenseMap<Operation *, StringRef>;
+
+constexpr llvm::StringLiteral kMask = "added to attention scores";
+constexpr llvm::StringLiteral kRotates = "rotates queries and keys";
+
+struct ClassifyParameters
+    : autohet::impl::ClassifyParametersBase<ClassifyParameters> {
+  using ClassifyParametersBase::ClassifyParametersBase;
+
+  void runOnOperation() override;
+
+private:
+  LogicalResult findByName(Reasons &reasons);
+  LogicalResult classify(WeightSourceOp source, ArrayRef<ParameterOp> uses,
+                         const Reasons &reasons);
+};
+
+//===----------------------------------------------------------------------===//
+// Roles that are not trained
+//===----------------------------------------------------------------------===//
+
+/// The parameters that a value is computed from, if from nothing that is
+/// learned otherwise: neither embeddings nor products of activations.
+/// Positions, padding masks and tables are such values; hidden states are not.
+class TableSlice {
+public:
+  explicit TableSlice(Value value) { isTable = visit(value); }
+
+  void mark(Reasons &reasons, StringRef reason) const {
+    if (isTable)
+      for (Operation *parameter : parameters)
+        reasons.try_emplace(parameter, reason);
+  }
+
+  bool isTable;
+
+private:
+  bool visit(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return true; // an input: positions, a padding mask
+    if (!visited.insert(op).second)
+      return true;
+    if (isa<ParameterOp>(op)) {
+      parameters.push_back(op);
+      return true;
+    }
+    // Positions times inverse frequencies are a product too, but never of two
+    // tensors with a batch of heads.
+    if (isa<EmbeddingOp, AttentionOp, SoftmaxOp, LayerNormOp, RmsNormOp>(op))
+      return false;
+    return llvm::all_of(op->getOperands(),
+                        [&](Value operand) { return visit(operand); });
+  }
+
+  llvm::SmallPtrSet<Operation *, 8> visited;
+  SmallVector<Operation *> parameters;
+};
+
+/// Visits what is added to, or selected instead of, attention scores, which are
+/// a product of two activations.
+void markMasks(Value scores, Reasons &reasons) {
+  Operation *op = scores.getDefiningOp();
+  if (!isa_and_nonnull<AddOp, SubOp, MulOp, DivOp, SelectOp, CastOp, ReshapeOp>(
+          op))
+    return;
+  bool hasScores = false;
+  SmallVector<TableSlice, 3> slices;
+  for (Value operand : op->getOperands()) {
+    slices.emplace_back(operand);
+    hasScores |= !slices.back().isTable;
+  }
+  if (!hasScores)
+    return;
+  for (auto [operand, slice] : llvm::zip_equal(op->getOperands(), slices)) {
+    slice.mark(reasons, kMask);
+    if (!slice.isTable)
+      markMasks(operand, reasons);
+  }
+}
+
+/// Whether a softmax is one over attention scores: somewhere above it, through
+/// elementwise ops, is a product without a weight.
+bool isOfScores(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (auto product = dyn_cast<MatmulOp>(op))
+    return !TableSlice(product.getLhs()).isTable &&
+           !TableSlice(product.getRhs()).isTable;
+  return isa<AddOp, SubOp, MulOp, DivOp, SelectOp, CastOp, ReshapeOp>(op) &&
+         llvm::any_of(op->getOperands(), isOfScores);
+}
+
+/// x * cos + concat(-x2, x1) * sin, where x1 and x2 are the halves of x.
+void markRotary(AddOp sum, Reasons &reasons) {
+  for (auto [left, right] : {std::pair(sum.getLhs(), sum.getRhs()),
+                             std::pair(sum.getRhs(), sum.getLhs())}) {
+    auto plain = left.getDefiningOp<MulOp>(),
+         turned = right.getDefiningOp<MulOp>();
+    if (!plain || !turned)
+      continue;
+    for (unsigned i : {0, 1}) {
+      auto halves = turned->getOperand(i).getDefiningOp<ConcatOp>();
+      if (!halves || halves.getNumOperands() != 2)
+        continue;
+      auto negated = halves.getOperand(0).getDefiningOp<NegOp>();
+      auto kept = halves.getOperand(1).getDefiningOp<SliceOp>();
+      if (!negated || !kept || !negated.getOperand().getDefiningOp<SliceOp>())
+        continue;
+      for (unsigned j : {0, 1}) {
+        if (plain->getOperand(j) != kept.getOperand())
+          continue;
+        TableSlice(turned->getOperand(1 - i)).mark(reasons, kRotates);
+        TableSlice(plain->getOperand(1 - j)).mark(reasons, kRotates);
+      }
+    }
+  }
+}
+
+void markRoles(func::FuncOp function, Reasons &reasons) {
+  function.walk([&](Operation *op) {
+    if (isa<SinOp, CosOp>(op))
+      TableSlice(op->getOperand(0)).mark(reasons, "feeds sine or cosine");
+    if (auto sum = dyn_cast<AddOp>(op))
+      markRotary(sum, reasons);
+    if (auto rotary = dyn_cast<RotaryOp>(op)) {
+      TableSlice(rotary.getCos()).mark(reasons, kRotates);
+      TableSlice(rotary.getSin()).mark(reasons, kRotates);
+    }
+    if (auto attention = dyn_cast<AttentionOp>(op))
+      if (attention.getMask())
+        TableSlice(attention.getMask()).mark(reasons, kMask);
+    if (auto softmax = dyn_cast<SoftmaxOp>(op))
+      if (isOfScores(softmax.getOperand()))
+        markMasks(softmax.getOperand(), reasons);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Uses of those that are
+//===----------------------------------------------------------------------===//
+
+/// What a parameter is to the op that uses it, looking through views.
+StringRef useOf(ParameterOp parameter) {
+  Value value = parameter;
+  unsigned operand = 0;
+  Operation *user = nullptr;
+  while (true) {
+    if (value.use_empty())
+      return "not used";
+    OpOperand &use = *value.use_begin();
+    user = use.getOwner();
+    operand = use.getOperandNumber();
+    if (!isa<ReshapeOp, TransposeOp, BroadcastOp, SliceOp, CastOp>(user))
+      break;
+    value = user->getResult(0);
+  }
+  if (isa<EmbeddingOp>(user))
+    return "embedding table";
+  if (isa<MatmulOp>(user))
+    return "factor of a matrix product";
+  if (isa<LayerNormOp, RmsNormOp>(user))
+    return operand == 1 ? "scale of a norm" : "bias of a norm";
+  if (isa<MulOp>(user))
+    return "factor";
+  if (isa<AddOp>(user))
+    return "addend";
+  return "weight";
+}
+
+/// How often a whole tensor is used, where views that are disjoint are parts of
+/// one use.
+unsigned countUses(ArrayRef<ParameterOp> uses) {
+  unsigned whole = 0;
+  int64_t inViews = 0, elements = 0;
+  for (ParameterOp use : uses) {
+    if (!use.getOffsets()) {
+      ++whole;
+      continue;
+    }
+    inViews += use.getType().getNumElements();
+    elements = 1;
+    for (int64_t extent : use.getWholeShape())
+      elements *= extent;
+  }
+  return whole + (inViews ? llvm::divideCeil(inViews, elements) : 0);
+}
+
+} // namespace
+
+LogicalResult ClassifyParameters::classify(WeightSourceOp source,
+                                           ArrayRef<ParameterOp> uses,
+                                           const Reasons &reasons) {
+  Builder builder(&getContext());
+  SmallVector<ParameterOp> trained;
+  StringRef reason;
+  for (ParameterOp use : uses) {
+    if (auto found = reasons.find(use); found != reasons.end()) {
+      reason = found->second;
+      use.setUntrained(true);
+    } else {
+      trained.push_back(use);
+    }
+  }
+  if (trained.empty()) {
+    source.setUntrained(true);
+    source.setReason(reason);
+    return success();
+  }
+  llvm::SetVector<StringRef> roles;
+  for (ParameterOp use : trained)
+    roles.insert(useOf(use));
+  std::string description = llvm::join(roles, ", ");
+  // Shared on request: then a mask is one of the uses that are meant.
+  for (ParameterOp use : uses)
+    use.setUntrained(false);
+  unsigned count = countUses(trained) + (uses.size() > trained.size() ? 1 : 0);
+  bool isTiedHead = count == 2 && roles.size() == 2 &&
+                    roles.contains("embedding table") &&
+                    roles.contains("factor of a matrix product");
+  if (count > 1 && !isTiedHead && !source.getShared()) {
+    if (!reason.empty())
+      description += ", " + reason.str();
+    ParameterOp first = uses.front();
+    return emitError(first.getLoc())
+           << "constant '" << source.getName() << "' is used " << count
+           << " times as a parameter (" << description
+           << "). Exporters merge constants that are equal, so these may have "
+              "been several parameters; training them as one would be wrong. "
+              "Export the model with distinct values (trained, or initialised "
+              "at "
+              "random), or pass --shared "
+           << source.getName() << " if it is one parameter";
+  }
+  source.setReason(isTiedHead ? "embedding table and output head (tied)"
+                              : StringRef(description));
+  return success();
+}
+
+LogicalResult ClassifyParameters::findByName(Reasons &reasons) {
+  if (constants.empty())
+    return success();
+  llvm::Regex regex(constants);
+  std::string problem;
+  if (!regex.isValid(problem))
+    return getOperation().emitError("--constant '")
+           << constants << "' is no regular expression: " << problem;
+  bool found = false;
+  getOperation().walk([&](ParameterOp op) {
+    if (!regex.match(op.getName()))
+      return;
+    found = true;
+    reasons.try_emplace(op, "named by --constant");
+  });
+  if (found)
+    return success();
+  return getOperation().emitError("--constant '")
+         << constants << "' matches no constant of the model";
+}
+
+void ClassifyParameters::runOnOperation() {
+  Reasons reasons;
+  if (failed(findByName(reasons)))
+    return signalPassFailure();
+  llvm::MapVector<StringAttr, SmallVector<ParameterOp>> uses;
+  getOperation().walk([&](func::FuncOp function) {
+    markRoles(function, reasons);
+    function.walk(
+        [&](ParameterOp op) { uses[op.getNameAttr()].push_back(op); });
+  });
+  // All that is wrong, not only the first of it.
+  bool failedAny = false;
+  for (auto source :
+       llvm::make_early_inc_range(getOperation().getOps<WeightSourceOp>())) {
+    auto found = uses.find(source.getNameAttr());
+    if (found == uses.end())
+      source.erase(); // a table that folding or fusion made superfluous
+    else
+      failedAny |= failed(classify(source, found->second, reasons));
+  }
+  if (failedAny)
+    signalPassFailure();
+}
+
+void autohet::printParameters(ModuleOp module, llvm::raw_ostream &os) {
+  for (auto source : module.getOps<WeightSourceOp>()) {
+    os << (source.getUntrained() ? "untrained  " : "trained    ")
+       << source.getName() << " [";
+    llvm::interleaveComma(source.getShape(), os);
+    os << "]: " << source.getReason().value_or("not classified") << "\n";
+  }
+}

@@ -1,0 +1,85 @@
+// RUN: autohet-opt %s --onnx-to-het --verify-diagnostics --split-input-file
+
+func.func @unsupported(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
+  // expected-error @+1 {{the model has unsupported ops: TopK (2), com.microsoft::FastGelu (1)}}
+  %0:2 = onnx.node "TopK"(%x) opset 18 {} : (tensor<2x3xf32>) -> (!onnx.value, !onnx.value)
+  %1:2 = onnx.node "TopK"(%0#0) opset 18 {} : (!onnx.value) -> (!onnx.value, !onnx.value)
+  %2 = onnx.node "FastGelu"(%1#0) opset 1 domain "com.microsoft" {} : (!onnx.value) -> !onnx.value
+  %3 = onnx.node "Relu"(%2) opset 18 {} : (!onnx.value) -> !onnx.value
+  return %3 : !onnx.value
+}
+
+// -----
+
+// expected-error @+1 {{dims of the model are unbound: 'batch' of input 'ids', 'seq' of input 'ids'; bind each with --dim NAME=N (the batch 'batch' with --microbatch)}}
+func.func @unbound(%ids: tensor<?x?xi64> {onnx.dims = ["batch", "seq"], onnx.name = "ids"}) -> !onnx.value {
+  %0 = onnx.node "Neg"(%ids) opset 18 {} : (tensor<?x?xi64>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @reshape(%x: tensor<2x48x64xf32> {onnx.name = "x"}) -> !onnx.value {
+  %s = onnx.initializer "s" value dense<[2, 24, 64]> : tensor<3xi64> : tensor<3xi64>
+  // expected-error @+1 {{node (Reshape): a tensor of shape [2, 48, 64] has 6144 elements and cannot be given shape [2, 24, 64], which takes 3072}}
+  %0 = onnx.node "Reshape"(%x, %s) opset 18 {} : (tensor<2x48x64xf32>, tensor<3xi64>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @data_dependent(%x: tensor<2x3xf32> {onnx.name = "x"}, %s: tensor<2xi64> {onnx.name = "s"}) -> !onnx.value {
+  // expected-error @+1 {{node (Reshape): shape (operand 1) is not constant, even with all dims bound}}
+  %0 = onnx.node "Reshape"(%x, %s) opset 18 {} : (tensor<2x3xf32>, tensor<2xi64>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @product(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
+  // expected-error @+1 {{node (MatMul): cannot multiply [2, 3] by [2, 3]}}
+  %0 = onnx.node "MatMul"(%x, %x) opset 18 {} : (tensor<2x3xf32>, tensor<2x3xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @half(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
+  // expected-error @+1 {{node (Cast): casts to FLOAT16; only float32 models are supported}}
+  %0 = onnx.node "Cast"(%x) opset 18 {to = 10 : i64} : (tensor<2x3xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @broadcast(%x: tensor<2x3xf32> {onnx.name = "x"}, %y: tensor<2xf32> {onnx.name = "y"}) -> !onnx.value {
+  // expected-error @+1 {{node (Add): shapes [2, 3] and [2] do not broadcast}}
+  %0 = onnx.node "Add"(%x, %y) opset 18 {} : (tensor<2x3xf32>, tensor<2xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @index(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
+  %i = onnx.initializer "i" value dense<3> : tensor<i64> : tensor<i64>
+  // expected-error @+1 {{node (Gather): index 3 is outside dim 1 of 'tensor<2x3xf32>'}}
+  %0 = onnx.node "Gather"(%x, %i) opset 18 {axis = 1 : i64} : (tensor<2x3xf32>, tensor<i64>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @heads(%q: tensor<1x32x4x8xf32> {onnx.name = "q"}, %k: tensor<1x5x4x8xf32> {onnx.name = "k"}) -> !onnx.value {
+  // expected-error @+1 {{node (Attention): 32 query heads are no multiple of 5 key/value heads}}
+  %0 = onnx.node "Attention"(%q, %k, %k) opset 23 {} : (tensor<1x32x4x8xf32>, tensor<1x5x4x8xf32>, tensor<1x5x4x8xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @double_weights(%x: tensor<2x2xf32> {onnx.name = "x"}) -> !onnx.value {
+  // expected-error @+1 {{constant 'w' holds 'f64' weights; only float32 models are supported}}
+  %w = onnx.initializer "w" file "m" offset 0 bytes 32 : tensor<2x2xf64>
+  %0 = onnx.node "MatMul"(%x, %w) opset 18 {} : (tensor<2x2xf32>, tensor<2x2xf64>) -> !onnx.value
+  return %0 : !onnx.value
+}
