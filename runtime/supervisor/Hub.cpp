@@ -106,6 +106,8 @@ bool Hub::welcome(Stranger &stranger, const Frame &frame) {
     return refuse("two processes say that they are node " + name +
                   ": start one process a node");
   nodes[index].said = true;
+  if (!failure.empty())
+    return refuse(failure); // too late
   nodes[index].channel = std::move(stranger.channel);
   return true;
 }
@@ -113,11 +115,12 @@ bool Hub::welcome(Stranger &stranger, const Frame &frame) {
 void Hub::drain(double seconds) {
   auto end =
       std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  auto anyOpen = [&] {
-    return std::any_of(nodes.begin(), nodes.end(),
-                       [](const Node &node) { return node.channel.isOpen(); });
+  bool waitsForMissing = !failure.empty() && listenSocket >= 0;
+  auto isAwaited = [&](const Node &node) {
+    return node.channel.isOpen() || (waitsForMissing && !node.said);
   };
-  while (anyOpen() && std::chrono::steady_clock::now() < end) {
+  while (std::any_of(nodes.begin(), nodes.end(), isAwaited) &&
+         std::chrono::steady_clock::now() < end) {
     std::vector<pollfd> sockets;
     addSockets(sockets);
     poll(sockets.data(), sockets.size(), 50);
@@ -136,9 +139,9 @@ void Hub::broadcast(FrameType type, const std::string &bytes) {
 }
 
 void Hub::fail(const std::string &reason) {
-  if (failed || succeeded)
+  if (!failure.empty() || succeeded)
     return;
-  failed = true; // the first reason is the cause, the others are its effects
+  failure = reason; // the first reason is the cause, the others are its effects
   broadcast(FrameType::Failure, Packer().text(reason).bytes);
 }
 
@@ -160,8 +163,9 @@ void Hub::handle(uint32_t index, const Frame &frame) {
     return fail(unpacker.text());
   case FrameType::Ended:
     node.ended = true;
-    if (!failed && std::all_of(nodes.begin(), nodes.end(),
-                               [](const Node &node) { return node.ended; })) {
+    if (failure.empty() &&
+        std::all_of(nodes.begin(), nodes.end(),
+                    [](const Node &node) { return node.ended; })) {
       succeeded = true;
       broadcast(FrameType::AllEnded, "");
     }

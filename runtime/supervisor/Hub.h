@@ -46,7 +46,8 @@ public:
 
   /// Names of the nodes that have not said hello.
   std::string missingNodes() const;
-  /// After the end: until all others have closed, at most `seconds`.
+  /// After the end: until all others have closed, at most `seconds`. After a
+  /// failure also until the missing ones have come and been told.
   void drain(double seconds);
 
 private:
@@ -69,7 +70,8 @@ private:
   int listenSocket = -1;
   std::vector<Node> nodes;
   std::list<Stranger> strangers;
-  bool failed = false, succeeded = false;
+  std::string failure; ///< of the job; "" while there is none
+  bool succeeded = false;
   bool calibrates = false;
   unsigned calibrations = 0;
 

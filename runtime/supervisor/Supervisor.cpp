@@ -70,10 +70,8 @@ int Supervisor::run() {
   }
   // What the others must still hear.
   upstream.flush(1);
-  if (hub && state == State::Failed)
-    hub->drain(/*seconds=*/2);
-  else if (hub)
-    hub->drain(/*seconds=*/5);
+  if (hub)
+    hub->drain(/*seconds=*/3);
   return state == State::Succeeded ? 0 : 1;
 }
 

@@ -32,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 
 /// After a supervisor's bad end: until the others are asked, and made, to end.
 /// They end by themselves sooner if they have met.
-static constexpr double askAfter_s = 5, killAfter_s = 12;
+static constexpr double askAfter_s = 2, killAfter_s = 12;
 
 /// A port that is free now. Between this and the supervisor's listening another
 /// process could take it: the supervisor then says so.

@@ -1,6 +1,6 @@
 //===- FakeNode.cpp - a node's executable without a model -----------------===//
 //
-// What the supervisor's tests start. Its workers walk steps: sleep, pass a
+// What the supervisor's tests start, directly or through autohet-run. Its workers walk steps: sleep, pass a
 // number around the ring of ranks, agree. Arguments, all `name=value`:
 //
 //   manifest=FILE node=N    what it is
@@ -137,6 +137,7 @@ static int work(const ah_node_image &image, uint32_t device,
 int main(int argc, char **argv) {
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
+    argument.erase(0, argument.find_first_not_of('-')); // autohet-run's have two
     size_t equals = argument.find('=');
     arguments[argument.substr(0, equals)] = argument.substr(equals + 1);
   }
@@ -161,7 +162,8 @@ int main(int argc, char **argv) {
   options.stall_timeout_s = number("stall-timeout", 0);
   options.death_timeout_s = number("death-timeout", 0);
   options.master_port = number("master-port", 0);
-  options.launched_node = -1;
+  options.launched_node = number("launched-node", -1);
+  options.launched_nodes = number("nodes", 0);
   options.options_text = options_text.c_str();
   options.check_messages = number("check", 0);
   options.emulate = arguments.count("emulate") ? "cluster" : nullptr;
