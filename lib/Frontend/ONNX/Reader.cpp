@@ -1,8 +1,8 @@
 //===- Reader.cpp - from an ONNX file to the onnx dialect -----------------===//
 //
-// Node by node, in the file's order. What is checked is what makes a file
-// readable: its format, operator sets, names that are defined before they are
-// used, and constants that are where they claim to be.
+// Node by node, in the file's order wherever that is one. What is checked is
+// what makes a file readable: its format, operator sets, names that are defined
+// before they are used, and constants that are where they claim to be.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,6 +41,7 @@ private:
   LogicalResult readOpsets();
   LogicalResult readInputs(func::FuncOp function);
   LogicalResult readInitializers();
+  LogicalResult sortNodes();
   LogicalResult readNode(const NodeProto &node, ArrayRef<TensorBytes> bytes);
   LogicalResult readConstantNode(const NodeProto &node,
                                  ArrayRef<TensorBytes> bytes, Location loc);
@@ -61,6 +62,8 @@ private:
   TensorPlaces places;
   llvm::StringMap<int64_t> opsets;
   llvm::StringMap<Value> values;
+  /// The nodes, each after those whose results it uses.
+  SmallVector<int> order;
 };
 
 /// "" and "ai.onnx" are one domain.
@@ -174,7 +177,9 @@ OwningOpRef<ModuleOp> Reader::read() {
   if (failed(readInitializers()) || failed(readInputs(function)))
     return {};
   const GraphProto &graph = model.graph();
-  for (int i = 0; i < graph.node_size(); ++i)
+  if (failed(sortNodes()))
+    return {};
+  for (int i : order)
     if (failed(readNode(graph.node(i), places.attributes[i])))
       return {};
   if (failed(readOutputs(function)))
@@ -300,6 +305,44 @@ LogicalResult Reader::readOutputs(func::FuncOp function) {
 // Nodes
 //===----------------------------------------------------------------------===//
 
+/// Optimizers leave files behind whose nodes are not sorted. Sorted ones keep
+/// their order.
+LogicalResult Reader::sortNodes() {
+  const GraphProto &graph = model.graph();
+  llvm::StringMap<int> producers;
+  for (int i = 0; i < graph.node_size(); ++i)
+    for (const std::string &output : graph.node(i).output())
+      producers.try_emplace(output, i);
+  enum State : char { New, Open, Done };
+  std::vector<State> states(graph.node_size(), New);
+  // A depth-first search with a stack of its own: a file decides its depth.
+  SmallVector<int> stack;
+  for (int root = 0; root < graph.node_size(); ++root) {
+    stack.push_back(root);
+    while (!stack.empty()) {
+      int node = stack.back();
+      if (states[node] != New) {
+        stack.pop_back();
+        if (states[node] == Open)
+          order.push_back(node);
+        states[node] = Done;
+        continue;
+      }
+      states[node] = Open;
+      for (const std::string &input : llvm::reverse(graph.node(node).input())) {
+        auto producer = producers.find(input);
+        if (producer == producers.end() || states[producer->second] == Done)
+          continue;
+        if (states[producer->second] == Open)
+          return emitError(fileLoc) << describe(graph.node(node)) << " uses '"
+                                    << input << "', which depends on it";
+        stack.push_back(producer->second);
+      }
+    }
+  }
+  return success();
+}
+
 FailureOr<Attribute> Reader::readAttribute(const AttributeProto &attribute,
                                            const TensorBytes &bytes,
                                            const std::string &what,
@@ -411,8 +454,8 @@ LogicalResult Reader::readNode(const NodeProto &node,
     }
     Value value = values.lookup(input);
     if (!value)
-      return emitError(loc) << what << " uses '" << input
-                            << "', which nothing before it defines";
+      return emitError(loc)
+             << what << " uses '" << input << "', which nothing defines";
     inputs.push_back(value);
   }
   SmallVector<NamedAttribute> fields;

@@ -64,7 +64,8 @@ protected:
     node->add_output(output);
     return node;
   }
-  onnx::TensorProto *addInitializer(const char *name, std::vector<int64_t> shape,
+  onnx::TensorProto *addInitializer(const char *name,
+                                    std::vector<int64_t> shape,
                                     int type = onnx::TensorProto::FLOAT) {
     auto *tensor = graph->add_initializer();
     tensor->set_name(name);
@@ -77,8 +78,9 @@ protected:
                                  const char *length) {
     auto *tensor = addInitializer("w", {2});
     tensor->set_data_location(onnx::TensorProto::EXTERNAL);
-    for (auto [key, value] : {std::pair("location", location),
-                              std::pair("offset", offset), std::pair("length", length)})
+    for (auto [key, value] :
+         {std::pair("location", location), std::pair("offset", offset),
+          std::pair("length", length)})
       if (value) {
         auto *entry = tensor->add_external_data();
         entry->set_key(key);
@@ -155,7 +157,8 @@ TEST_F(OnnxReader, PlacesOfWeights) {
   auto module = read();
   ASSERT_TRUE(module) << messages;
   for (const char *name : {"raw", "typed", "c"})
-    EXPECT_THAT(floatsAt(initializer(*module, name)), testing::ElementsAre(1.5f, -2.0f))
+    EXPECT_THAT(floatsAt(initializer(*module, name)),
+                testing::ElementsAre(1.5f, -2.0f))
         << name;
 }
 
@@ -164,7 +167,8 @@ TEST_F(OnnxReader, ExternalWeights) {
   addExternal("w.bin", "4", "8");
   auto module = read();
   ASSERT_TRUE(module) << messages;
-  EXPECT_THAT(floatsAt(initializer(*module, "w")), testing::ElementsAre(1.5f, -2.0f));
+  EXPECT_THAT(floatsAt(initializer(*module, "w")),
+              testing::ElementsAre(1.5f, -2.0f));
 }
 
 TEST_F(OnnxReader, SmallConstantsAreValues) {
@@ -180,14 +184,20 @@ TEST_F(OnnxReader, SmallConstantsAreValues) {
   auto value = [&](const char *name) {
     return cast<DenseElementsAttr>(*initializer(*module, name).getValue());
   };
-  EXPECT_THAT(llvm::to_vector(value("ints").getValues<int64_t>()), testing::ElementsAre(-1, 32));
-  EXPECT_THAT(llvm::to_vector(value("flags").getValues<bool>()), testing::ElementsAre(true, false));
+  EXPECT_THAT(llvm::to_vector(value("ints").getValues<int64_t>()),
+              testing::ElementsAre(-1, 32));
+  EXPECT_THAT(llvm::to_vector(value("flags").getValues<bool>()),
+              testing::ElementsAre(true, false));
   EXPECT_EQ(*value("one").getValues<float>().begin(), 1.5f);
   EXPECT_EQ(value("none").getNumElements(), 0);
 }
 
 TEST_F(OnnxReader, ScopesAndSymbols) {
-  auto *dim = graph->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0);
+  auto *dim = graph->mutable_input(0)
+                  ->mutable_type()
+                  ->mutable_tensor_type()
+                  ->mutable_shape()
+                  ->mutable_dim(0);
   dim->set_dim_param("batch");
   addNode("Neg", {"y"}, "a")->set_name("/h.0/attn/c_attn/Neg");
   auto *dynamo = addNode("Neg", {"a", ""}, "b");
@@ -204,7 +214,8 @@ TEST_F(OnnxReader, ScopesAndSymbols) {
   function.walk([&](autohet::onnx::NodeOp node) {
     scopes.push_back(node.getScope().value_or("-").str());
   });
-  EXPECT_THAT(scopes, testing::ElementsAre("-", "h.0.attn.c_attn", "model.layers.0"));
+  EXPECT_THAT(scopes,
+              testing::ElementsAre("-", "h.0.attn.c_attn", "model.layers.0"));
 }
 
 //===----------------------------------------------------------------------===//
@@ -212,7 +223,8 @@ TEST_F(OnnxReader, ScopesAndSymbols) {
 //===----------------------------------------------------------------------===//
 
 TEST_F(OnnxReader, NotAModel) {
-  for (const char *bytes : {"", "hello, world", "\x89PNG\r\n\x1a\n", "{\"architectures\": []}"}) {
+  for (const char *bytes :
+       {"", "hello, world", "\x89PNG\r\n\x1a\n", "{\"architectures\": []}"}) {
     EXPECT_FALSE(read(bytes));
     EXPECT_THAT(messages, HasSubstr("is not an ONNX model")) << bytes;
   }
@@ -257,17 +269,22 @@ TEST_F(OnnxReader, OperatorSets) {
   model.mutable_opset_import(0)->set_version(18);
   addNode("FastGelu", {"y"}, "z")->set_domain("com.microsoft");
   EXPECT_FALSE(read());
-  EXPECT_THAT(messages, HasSubstr("node 'FastGelu_0' (FastGelu) is of domain 'com.microsoft', "
-                                  "of which the file imports no version"));
+  EXPECT_THAT(
+      messages,
+      HasSubstr("node 'FastGelu_0' (FastGelu) is of domain 'com.microsoft', "
+                "of which the file imports no version"));
   model.clear_opset_import();
   EXPECT_FALSE(read());
-  EXPECT_THAT(messages, HasSubstr("imports no version of the ai.onnx operator set"));
+  EXPECT_THAT(messages,
+              HasSubstr("imports no version of the ai.onnx operator set"));
 }
 
 TEST_F(OnnxReader, Names) {
   addNode("Neg", {"later"}, "z");
   EXPECT_FALSE(read());
-  EXPECT_THAT(messages, HasSubstr("node 'Neg_0' (Neg) uses 'later', which nothing before it defines"));
+  EXPECT_THAT(
+      messages,
+      HasSubstr("node 'Neg_0' (Neg) uses 'later', which nothing defines"));
   graph->mutable_node(1)->set_input(0, "y");
   graph->mutable_node(1)->set_output(0, "y");
   EXPECT_FALSE(read());
@@ -282,7 +299,10 @@ TEST_F(OnnxReader, ElementTypes) {
   auto *half = addInitializer("half", {2}, onnx::TensorProto::FLOAT16);
   half->set_raw_data("1234");
   EXPECT_FALSE(read());
-  EXPECT_THAT(messages, HasSubstr("initializer 'half' is FLOAT16; only float32 models are supported"));
+  EXPECT_THAT(
+      messages,
+      HasSubstr(
+          "initializer 'half' is FLOAT16; only float32 models are supported"));
   half->set_data_type(onnx::TensorProto::BFLOAT16);
   EXPECT_FALSE(read());
   EXPECT_THAT(messages, HasSubstr("is BFLOAT16"));
@@ -309,6 +329,21 @@ TEST_F(OnnxReader, Sizes) {
   addInitializer("i", {2}, onnx::TensorProto::INT64)->add_int64_data(1);
   EXPECT_FALSE(read());
   EXPECT_THAT(messages, HasSubstr("does not hold the 2 elements"));
+}
+
+TEST_F(OnnxReader, UnsortedNodes) {
+  graph->mutable_node(0)->set_input(0, "later");
+  addNode("Neg", {"x"}, "later");
+  auto module = read();
+  ASSERT_TRUE(module) << messages;
+  std::vector<std::string> types;
+  module->walk([&](autohet::onnx::NodeOp node) {
+    types.push_back(node.getOpType().str());
+  });
+  EXPECT_THAT(types, testing::ElementsAre("Neg", "Relu"));
+  graph->mutable_node(1)->set_input(0, "y");
+  EXPECT_FALSE(read());
+  EXPECT_THAT(messages, HasSubstr("which depends on it"));
 }
 
 TEST_F(OnnxReader, InputWithoutShape) {
@@ -348,13 +383,15 @@ TEST_F(OnnxReader, ExternalLength) {
   write("w.bin", rawValues());
   addExternal("w.bin", "0", "4");
   EXPECT_FALSE(read());
-  EXPECT_THAT(messages, HasSubstr("external data has 4 bytes, wanted 8 for its shape"));
+  EXPECT_THAT(messages,
+              HasSubstr("external data has 4 bytes, wanted 8 for its shape"));
 }
 
 TEST_F(OnnxReader, ExternalNumbers) {
   addExternal("w.bin", "-4", "8");
   EXPECT_FALSE(read());
-  EXPECT_THAT(messages, HasSubstr("external data has offset '-4', wanted a number"));
+  EXPECT_THAT(messages,
+              HasSubstr("external data has offset '-4', wanted a number"));
 }
 
 TEST_F(OnnxReader, ExternalOutside) {
@@ -362,7 +399,8 @@ TEST_F(OnnxReader, ExternalOutside) {
     graph->clear_initializer();
     addExternal(location, nullptr, nullptr);
     EXPECT_FALSE(read());
-    EXPECT_THAT(messages, HasSubstr("is outside the model's folder")) << location;
+    EXPECT_THAT(messages, HasSubstr("is outside the model's folder"))
+        << location;
   }
 }
 
