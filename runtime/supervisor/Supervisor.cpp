@@ -34,7 +34,8 @@ static double since(std::chrono::steady_clock::time_point then) {
 
 Supervisor::Supervisor(const ah_node_image &image,
                        const ah_supervisor_options &options, char **argv)
-    : image(image), options(options), argv(argv), folder(folderOfExecutable()) {
+    : image(image), options(options), argv(argv), folder(folderOfExecutable()),
+      requestFile(folder + "/save.request") {
   if (this->options.stall_timeout_s <= 0)
     this->options.stall_timeout_s = 600;
   if (this->options.death_timeout_s <= 0)
@@ -92,6 +93,7 @@ void Supervisor::tick() {
   lastTick = Clock::now();
   page.beat()++;
   sendBeat();
+  takeRequestFile();
   if (hub)
     hub->tick(elapsed_s);
   else if (upstream.isOpen())
@@ -225,17 +227,29 @@ void Supervisor::onSignals() {
   signalfd_siginfo info;
   while (read(signalFd, &info, sizeof(info)) == sizeof(info)) {
     if (info.ssi_signo == SIGUSR1) {
-      for (uint32_t device = 0; device < workers.size(); ++device)
-        __atomic_fetch_or(&page.board(device).requests, AH_FLAG_SAVE,
-                          __ATOMIC_RELAXED);
+      request(AH_FLAG_SAVE);
     } else if (info.ssi_signo != SIGCHLD) {
       onStopSignal(static_cast<int>(info.ssi_signo));
     }
   }
 }
 
-/// Save at the next step boundary, then end. The flags reach all ranks through
-/// the step's agreement, so one supervisor that hears the signal is enough.
+/// For the next step boundary. The flags reach all ranks through the step's
+/// agreement, so one supervisor that is asked is enough.
+void Supervisor::request(uint64_t flags) {
+  for (uint32_t device = 0; device < workers.size(); ++device)
+    __atomic_fetch_or(&page.board(device).requests, flags, __ATOMIC_RELAXED);
+}
+
+/// A file asks where no signal reaches: a shared folder, a pod.
+void Supervisor::takeRequestFile() {
+  if (state == State::Running && unlink(requestFile.c_str()) == 0) {
+    say("save.request: saving after this step");
+    request(AH_FLAG_SAVE);
+  }
+}
+
+/// Save, then end.
 void Supervisor::onStopSignal(int signal) {
   std::string name = strsignal(signal);
   if (state == State::Starting)
@@ -248,9 +262,7 @@ void Supervisor::onStopSignal(int signal) {
     return die("stopped by a second SIGINT, without saving");
   say("signal " + std::to_string(signal) + " (" + name +
       "): saving after this step, then stopping");
-  for (uint32_t device = 0; device < workers.size(); ++device)
-    __atomic_fetch_or(&page.board(device).requests, AH_FLAG_SAVE | AH_FLAG_STOP,
-                      __ATOMIC_RELAXED);
+  request(AH_FLAG_SAVE | AH_FLAG_STOP);
 }
 
 void Supervisor::reapWorkers() {

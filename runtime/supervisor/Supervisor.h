@@ -36,6 +36,7 @@ private:
   char **argv;
   Manifest manifest;
   std::string folder; ///< of the executable
+  std::string requestFile;
   Fingerprint fingerprint;
   Launch launch;
   uint32_t firstRank = 0;
@@ -78,6 +79,8 @@ private:
   // What happens
   void onSignals();
   void onStopSignal(int signal);
+  void request(uint64_t flags);
+  void takeRequestFile();
   void reapWorkers();
   void onWorkerFrame(WorkerProcess &worker, const Frame &frame);
   void onWorkerEnded(WorkerProcess &worker, const Frame &frame);
