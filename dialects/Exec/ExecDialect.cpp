@@ -9,6 +9,7 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace autohet::exec;
@@ -50,6 +51,11 @@ int64_t BufferType::getSizeInBytes() { return sizeInBytes(getTensor()); }
 
 int64_t BufferOp::getSlotStride() {
   return llvm::alignTo(getType().getSizeInBytes(), kBufferAlignment);
+}
+
+int64_t ProgramOp::getTotalBytes() {
+  ArrayRef<int64_t> spaces = getSpaceBytes().value_or(ArrayRef<int64_t>());
+  return std::accumulate(spaces.begin(), spaces.end(), int64_t(0));
 }
 
 static RankedTensorType tensorOf(Value buffer) {

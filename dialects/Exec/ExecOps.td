@@ -94,6 +94,10 @@ def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, Symbol, NoTerminator
     `batch` $global_batch (`bytes` $space_bytes^)? attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Bytes of all spaces together; 0 before memory is planned.
+    int64_t getTotalBytes();
+  }];
 }
 
 def Exec_BufferOp : Exec_Op<"buffer"> {

@@ -417,7 +417,8 @@ FailureOr<std::string> Encoder::run() {
   header.microbatch_size = program.getMicrobatchSize();
   header.microbatches = program.getMicrobatches();
   header.first_sample = program.getFirstSample();
-  for (auto [space, bytes] : llvm::enumerate(*program.getSpaceBytes()))
+  ArrayRef<int64_t> spaces = *program.getSpaceBytes();
+  for (auto [space, bytes] : llvm::enumerate(spaces))
     header.space_bytes[space] = bytes;
   header.space_bytes[AH_SPACE_SCALAR] = 64 * AH_SCALAR_COUNT;
 

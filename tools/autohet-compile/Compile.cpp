@@ -1,0 +1,481 @@
+//===- Compile.cpp - from a model file to one executable a node -------------===//
+//
+// The phases in order. The Model phase runs once a distinct microbatch size of
+// the plan, each on a module of its own; the functions meet in one module, which
+// the other phases take to programs. Files are written last, into a folder that
+// is renamed when all is done.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compile.h"
+#include "Outputs.h"
+
+#include "autohet/Dialect/Dist/Dist.h"
+#include "autohet/Dialect/Exec/Exec.h"
+#include "autohet/Dialect/Het/Het.h"
+#include "autohet/Frontend/ONNX.h"
+#include "autohet/Passes/Codegen/CompileKernels.h"
+#include "autohet/Passes/Codegen/EmitNodeImage.h"
+#include "autohet/Passes/Codegen/EncodeProgram.h"
+#include "autohet/Passes/Model/Pipeline.h"
+#include "autohet/Passes/Model/Units.h"
+#include "autohet/Passes/Plan/Pipeline.h"
+#include "autohet/Passes/Schedule/Passes.h"
+#include "autohet/Passes/Schedule/Pipeline.h"
+#include "autohet/Support/Hash.h"
+#include "autohet/Target/CPU/LinkNode.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace autohet;
+
+namespace {
+
+class Compiler {
+public:
+  Compiler(const CompileOptions &options, MLIRContext &context)
+      : options(options), context(context), unknown(UnknownLoc::get(&context)) {}
+
+  LogicalResult run();
+
+private:
+  //===--- phases ---===//
+  LogicalResult readCluster();
+  FailureOr<OwningOpRef<ModuleOp>> modelPhase(int64_t batch, bool differentiate);
+  LogicalResult choosePlan();
+  LogicalResult buildModels();
+  LogicalResult planPhase();
+  LogicalResult schedulePhase();
+  LogicalResult compileKernelsOfModule();
+  LogicalResult checkMemory();
+  LogicalResult emitNodes();
+
+  //===--- helpers ---===//
+  LogicalResult error(const llvm::Twine &message) { return emitError(unknown, message); }
+  LogicalResult error(llvm::Error problem) { return error(llvm::toString(std::move(problem))); }
+  LogicalResult print() {
+    module->print(llvm::outs());
+    llvm::outs() << "\n";
+    return success();
+  }
+  void bindInputs(func::FuncOp model);
+
+  const CompileOptions &options;
+  MLIRContext &context;
+  Location unknown;
+  std::optional<Cluster> cluster;
+  Plan plan;
+  UnitTable units;
+  OwningOpRef<ModuleOp> module;
+  llvm::MapVector<int64_t, OwningOpRef<ModuleOp>> models; ///< by microbatch size
+  cpu::TargetOptions target;
+  SmallVector<func::FuncOp> kernels;
+  SmallVector<cpu::KernelObject> kernelObjects;
+};
+
+//===----------------------------------------------------------------------===//
+// Cluster and plan
+//===----------------------------------------------------------------------===//
+
+LogicalResult Compiler::readCluster() {
+  if (!options.cluster.empty()) {
+    std::vector<std::string> warnings;
+    llvm::Expected<Cluster> read = loadCluster(options.cluster, warnings);
+    if (!read)
+      return error(read.takeError());
+    for (const std::string &warning : warnings)
+      emitWarning(unknown, warning);
+    cluster = std::move(*read);
+  }
+  if (!options.hostfile.empty()) {
+    llvm::Expected<Cluster> read = loadHostfile(options.hostfile, cluster ? *cluster : localCluster());
+    if (!read)
+      return error(read.takeError());
+    cluster = std::move(*read);
+  }
+  if (!cluster)
+    cluster = localCluster();
+  return success();
+}
+
+/// The pinned plan, or the model whole on the cluster's only device.
+LogicalResult Compiler::choosePlan() {
+  if (!options.plan.empty()) {
+    llvm::Expected<Plan> read = loadPlan(options.plan);
+    if (!read)
+      return error(read.takeError());
+    plan = std::move(*read);
+    if (options.globalBatch && options.globalBatch != plan.global_batch)
+      return error("--global-batch " + llvm::Twine(options.globalBatch) + ", but the plan " +
+                   options.plan + " is for " + llvm::Twine(plan.global_batch));
+    for (const Replica &replica : plan.replicas)
+      if (options.microbatch && options.microbatch != replica.microbatch_size)
+        return error("--microbatch " + llvm::Twine(options.microbatch) + ", but the plan " +
+                     options.plan + " has microbatches of " + llvm::Twine(replica.microbatch_size));
+    return success();
+  }
+  if (cluster->devices().size() != 1)
+    return error("a cluster of " + llvm::Twine(cluster->devices().size()) +
+                 " devices needs --plan: planning by itself is not there yet");
+  // 0: the batch that the file has.
+  Replica replica;
+  replica.microbatch_size = options.microbatch;
+  replica.microbatches = 1;
+  replica.stages.push_back({{}, {cluster->devices().front().name}, {}});
+  plan.replicas = {replica};
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Model
+//===----------------------------------------------------------------------===//
+
+FailureOr<OwningOpRef<ModuleOp>> Compiler::modelPhase(int64_t batch, bool differentiate) {
+  OwningOpRef<ModuleOp> model = importOnnxFile(options.model, context);
+  if (!model)
+    return failure();
+  ModelPipelineOptions pipeline;
+  pipeline.batch = batch;
+  pipeline.batchDim = options.batchDim;
+  pipeline.dims = llvm::to_vector(options.dims);
+  pipeline.ties = llvm::to_vector(options.ties);
+  pipeline.shared = llvm::to_vector(options.shared);
+  pipeline.constants = options.constants;
+  pipeline.freeze = options.freeze;
+  pipeline.loss = options.loss;
+  pipeline.output = options.lossOutput;
+  pipeline.ignoreIndex = options.ignoreIndex;
+  pipeline.differentiate = differentiate;
+  PassManager passes(&context);
+  buildModelPipeline(passes, pipeline);
+  if (failed(passes.run(*model)))
+    return failure();
+  return model;
+}
+
+/// `--bind NAME=kind` and the defaults by name: where the inputs come from that
+/// data files do not have.
+void Compiler::bindInputs(func::FuncOp model) {
+  llvm::StringMap<std::string> bound;
+  for (StringRef bind : options.binds) {
+    auto [name, kind] = bind.split('=');
+    bound[name] = kind.str();
+  }
+  for (unsigned i = 0; i < model.getNumArguments(); ++i) {
+    auto name = model.getArgAttrOfType<StringAttr>(i, het::kNameAttr);
+    auto role = model.getArgAttrOfType<StringAttr>(i, het::kRoleAttr);
+    if (!name || !role || role.getValue() == "inverse_label_count")
+      continue;
+    StringRef kind = llvm::StringSwitch<StringRef>(name.getValue())
+                         .Cases({"input_ids", "ids", "idx", "tokens", "input"}, "tokens")
+                         .Case("labels", "labels")
+                         .Case("attention_mask", "ones")
+                         .Case("token_type_ids", "zeros")
+                         .Case("position_ids", "arange")
+                         .Default("file");
+    if (role.getValue() == "labels")
+      kind = "labels";
+    if (auto it = bound.find(name.getValue()); it != bound.end())
+      kind = it->second;
+    model.setArgAttr(i, "het.kind", StringAttr::get(&context, kind));
+  }
+  // Ids are below the table that they index, labels below the classes.
+  model.walk([&](het::EmbeddingOp op) {
+    if (auto argument = dyn_cast<BlockArgument>(op.getIds()))
+      model.setArgAttr(argument.getArgNumber(), "het.vocabulary",
+                       IntegerAttr::get(IntegerType::get(&context, 64),
+                                        op.getTable().getType().getDimSize(0)));
+  });
+  model.walk([&](het::CrossEntropyOp op) {
+    if (auto argument = dyn_cast<BlockArgument>(op.getLabels()))
+      model.setArgAttr(argument.getArgNumber(), "het.vocabulary",
+                       IntegerAttr::get(IntegerType::get(&context, 64),
+                                        op.getLogits().getType().getShape().back()));
+  });
+}
+
+static func::FuncOp modelOf(ModuleOp module) {
+  for (auto func : module.getOps<func::FuncOp>())
+    if (func->hasAttr(het::kBatchSizeAttr))
+      return func;
+  return nullptr;
+}
+
+/// One differentiated model a distinct microbatch size; the plan's open
+/// questions (the file's own batch, all units on one device) are answered here.
+LogicalResult Compiler::buildModels() {
+  for (Replica &replica : plan.replicas) {
+    if (replica.microbatch_size && models.count(replica.microbatch_size))
+      continue;
+    FailureOr<OwningOpRef<ModuleOp>> built = modelPhase(replica.microbatch_size, true);
+    if (failed(built))
+      return failure();
+    func::FuncOp model = modelOf(**built);
+    int64_t size = model->getAttrOfType<IntegerAttr>(het::kBatchSizeAttr).getInt();
+    if (!replica.microbatch_size)
+      replica.microbatch_size = size;
+    bindInputs(model);
+    model.setName("model_b" + std::to_string(size));
+    models.insert({size, std::move(*built)});
+  }
+  units = collectUnits(modelOf(*models.front().second));
+
+  if (options.plan.empty()) {
+    Replica &replica = plan.replicas.front();
+    plan.global_batch = options.globalBatch ? options.globalBatch : replica.microbatch_size;
+    replica.microbatches = plan.global_batch / replica.microbatch_size;
+    if (plan.global_batch % replica.microbatch_size) {
+      auto [below, above] = nearestBatches({replica.microbatch_size}, plan.global_batch);
+      return error("a global batch of " + llvm::Twine(plan.global_batch) +
+                   " does not divide into microbatches of " +
+                   llvm::Twine(replica.microbatch_size) + "; the nearest that do are " +
+                   (below ? llvm::Twine(*below) + " and " : llvm::Twine("")) + llvm::Twine(above));
+    }
+    for (const Unit &unit : units.units)
+      replica.stages.front().units.push_back(unit.id);
+    plan.structure_hash = units.structure_hash;
+    plan.schedule = *parseSchedule(options.schedule);
+    plan.state_owner = options.stateOwner;
+    plan.optimizer = *parseOptimizer(options.optimizer);
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Plan, Schedule
+//===----------------------------------------------------------------------===//
+
+LogicalResult Compiler::planPhase() {
+  std::vector<std::string> problems = verifyPlan(plan, units, *cluster);
+  for (const std::string &problem : problems)
+    (void)error("plan: " + problem);
+  if (!problems.empty())
+    return failure();
+
+  module = std::move(models.front().second);
+  for (auto &[size, other] : llvm::drop_begin(models))
+    modelOf(*other)->moveBefore(modelOf(*module));
+  (*module)->setAttr(dist::kPlanAttr, StringAttr::get(&context, formatPlan(plan)));
+  PlanPipelineOptions pipeline;
+  pipeline.stateOwner = plan.state_owner;
+  PassManager passes(&context);
+  buildPlanPipeline(passes, pipeline);
+  return passes.run(*module);
+}
+
+LogicalResult Compiler::schedulePhase() {
+  SchedulePipelineOptions pipeline;
+  pipeline.schedule = scheduleName(plan.schedule).str();
+  pipeline.optimizer = optimizerName(plan.optimizer).str();
+  PassManager passes(&context);
+  buildOrderPipeline(passes, pipeline);
+  if (failed(passes.run(*module)) || failed(compileKernelsOfModule()))
+    return failure();
+  PassManager memory(&context);
+  buildMemoryPipeline(memory);
+  if (failed(memory.run(*module)))
+    return failure();
+  return checkMemory();
+}
+
+LogicalResult Compiler::compileKernelsOfModule() {
+  kernels = llvm::to_vector(module->getOps<func::FuncOp>());
+  cpu::ObjectCache cache(options.cacheFolder);
+  FailureOr<SmallVector<cpu::KernelObject>> objects =
+      compileKernels(kernels, target, cache, options.threads);
+  if (failed(objects))
+    return failure();
+  kernelObjects = std::move(*objects);
+  Builder builder(&context);
+  for (auto [kernel, object] : llvm::zip_equal(kernels, kernelObjects))
+    if (object.scratchBytes)
+      kernel->setAttr("autohet.scratch_bytes", builder.getI64IntegerAttr(object.scratchBytes));
+  return success();
+}
+
+LogicalResult Compiler::checkMemory() {
+  LogicalResult result = success();
+  for (auto program : module->getOps<exec::ProgramOp>()) {
+    std::optional<unsigned> device = cluster->findDevice(program.getSymName());
+    if (!device)
+      continue;
+    int64_t bytes = program.getTotalBytes();
+    double limit = cluster->kindOf(*device).memory_bytes;
+    if (limit > 0 && bytes > limit)
+      result = error("device " + program.getSymName() + ", stage " + llvm::Twine(program.getStage()) +
+                     " of replica " + llvm::Twine(program.getReplica()) + ", needs " +
+                     llvm::Twine(bytes) + " bytes, " + llvm::Twine(int64_t(bytes - limit)) +
+                     " more than its " + llvm::Twine(int64_t(limit)));
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Codegen
+//===----------------------------------------------------------------------===//
+
+LogicalResult Compiler::emitNodes() {
+  llvm::StringMap<unsigned> kernelIndex;
+  llvm::StringSet<> trained;
+  for (auto [i, kernel] : llvm::enumerate(kernels))
+    kernelIndex[kernel.getName()] = i;
+
+  ManifestFacts facts;
+  facts.name = llvm::sys::path::stem(options.model).str();
+  facts.structureHash = units.structure_hash;
+  facts.planHash = planHash(plan);
+  facts.globalBatch = plan.global_batch;
+  facts.target = target;
+  facts.cluster = &*cluster;
+  SmallVector<exec::ProgramOp> programs(module->getOps<exec::ProgramOp>());
+  llvm::sort(programs, [](exec::ProgramOp a, exec::ProgramOp b) { return a.getRank() < b.getRank(); });
+  SmallVector<NodeImage> images;
+  std::string hashed;
+  for (exec::ProgramOp program : programs) {
+    StringRef nodeName = program.getSymName().rsplit('/').first;
+    if (facts.nodeNames.empty() || facts.nodeNames.back() != nodeName) {
+      facts.nodeNames.push_back(nodeName.str());
+      images.emplace_back();
+      images.back().node = images.size() - 1;
+    }
+    NodeImage &image = images.back();
+    facts.ranks.push_back({program, image.node, unsigned(image.devices.size()),
+                           cluster->findDevice(program.getSymName())});
+    ProgramFacts about;
+    about.structureHash = units.structure_hash;
+    about.node = image.node;
+    about.deviceIndex = image.devices.size();
+    about.optimizer = optimizerName(plan.optimizer).str();
+    about.objective = options.objective;
+    about.ignoreIndex = options.ignoreIndex;
+    program.walk([&](exec::InputOp input) {
+      auto type = cast<RankedTensorType>(input.getType());
+      if (input.getKind() == "tokens" || input.getKind() == "labels")
+        about.sequenceLength = std::max(about.sequenceLength,
+                                        type.getRank() > 1 ? type.getDimSize(1) : 1);
+    });
+    FailureOr<std::string> blob = encodeProgram(program, kernelIndex, about);
+    if (failed(blob))
+      return failure();
+    hashed += *blob;
+    DeviceImage device;
+    device.program = std::move(*blob);
+    for (auto [kernel, object] : llvm::zip_equal(kernels, kernelObjects)) {
+      device.kernelSymbols.push_back(object.symbol);
+      device.kernelNames.push_back(kernel.getName().str());
+    }
+    image.devices.push_back(std::move(device));
+    program.walk([&](exec::ParameterOp parameter) {
+      if (parameter.getGradient())
+        trained.insert(parameter.getName());
+    });
+  }
+  for (const cpu::KernelObject &object : kernelObjects)
+    hashed += object.symbol;
+  facts.programHash = hashBytes(hashed);
+  std::string manifest = formatManifest(facts);
+
+  // Everything goes into a folder beside the wanted one, which appears whole.
+  llvm::SmallString<256> folder(options.output);
+  llvm::sys::path::remove_dots(folder, true);
+  while (folder.size() > 1 && llvm::sys::path::is_separator(folder.back()))
+    folder.pop_back();
+  llvm::SmallString<256> work(folder);
+  work += ".tmp";
+  llvm::sys::fs::remove_directories(work);
+  if (std::error_code code = llvm::sys::fs::create_directories(work))
+    return error("cannot create " + work + ": " + code.message());
+  auto file = [&](const llvm::Twine &name) { return (work + "/" + name).str(); };
+
+  // Equal kernels are one object.
+  SmallVector<std::string> objectPaths;
+  llvm::StringSet<> written;
+  for (const cpu::KernelObject &object : kernelObjects)
+    if (written.insert(object.symbol).second) {
+      objectPaths.push_back(file(object.symbol + ".o"));
+      if (llvm::Error problem = writeFile(objectPaths.back(), object.object))
+        return error(std::move(problem));
+    }
+  for (NodeImage &image : images) {
+    image.manifest = manifest;
+    image.nodeCount = images.size();
+    llvm::Expected<std::string> object = emitNodeImage(image, target);
+    if (!object)
+      return error(object.takeError());
+    std::string imagePath = file("image" + llvm::Twine(image.node) + ".o");
+    if (llvm::Error problem = writeFile(imagePath, *object))
+      return error(std::move(problem));
+    SmallVector<StringRef> inputs(objectPaths.begin(), objectPaths.end());
+    inputs.push_back(imagePath);
+    cpu::LinkOptions link;
+    link.runtimeLibrary = options.runtimeLibrary;
+    if (llvm::Error problem = cpu::linkNode(inputs, file("node" + llvm::Twine(image.node)), link))
+      return error(std::move(problem));
+    llvm::sys::fs::remove(imagePath);
+  }
+  if (options.emit != Emit::Objects)
+    for (const std::string &path : objectPaths)
+      llvm::sys::fs::remove(path);
+
+  for (auto [name, text] : {std::pair<StringRef, std::string>{"plan.json", formatPlan(plan)},
+                            {"weights.index", formatWeightsIndex(*module, units.structure_hash, trained)},
+                            {"manifest.json", manifest}})
+    if (llvm::Error problem = writeFile(file(name), text))
+      return error(std::move(problem));
+  llvm::sys::fs::remove_directories(folder);
+  if (std::error_code code = llvm::sys::fs::rename(work, folder))
+    return error("cannot create " + folder + ": " + code.message());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// In order
+//===----------------------------------------------------------------------===//
+
+LogicalResult Compiler::run() {
+  if (options.emit == Emit::Imported) {
+    FailureOr<OwningOpRef<ModuleOp>> model = modelPhase(options.microbatch, false);
+    if (failed(model))
+      return failure();
+    module = std::move(*model);
+    return print();
+  }
+  cpu::TargetOptions wanted;
+  wanted.cpu = options.target;
+  wanted.features = options.features;
+  llvm::Expected<cpu::TargetOptions> resolved = cpu::resolveTarget(wanted);
+  if (!resolved)
+    return error(resolved.takeError());
+  target = *resolved;
+
+  if (failed(readCluster()) || failed(choosePlan()) || failed(buildModels()))
+    return failure();
+  if (options.emit == Emit::Differentiated) {
+    module = std::move(models.front().second);
+    return print();
+  }
+  if (options.emit == Emit::Units) {
+    llvm::outs() << formatUnitTable(units);
+    return success();
+  }
+  if (failed(planPhase()))
+    return failure();
+  if (options.emit == Emit::Planned)
+    return print();
+  if (failed(schedulePhase()))
+    return failure();
+  if (options.emit == Emit::Scheduled || options.emit == Emit::Programs)
+    return print();
+  return emitNodes();
+}
+
+} // namespace
+
+LogicalResult autohet::compile(const CompileOptions &options, MLIRContext &context) {
+  return Compiler(options, context).run();
+}

@@ -1,0 +1,51 @@
+//===- Outputs.h - the files of a compiled job -----------------*- C++ -*-===//
+//
+// The one writer of manifest.json and weights.index; docs/formats describes
+// both, the runtime reads them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_TOOLS_COMPILE_OUTPUTS_H
+#define AUTOHET_TOOLS_COMPILE_OUTPUTS_H
+
+#include "autohet/Cluster/Cluster.h"
+#include "autohet/Dialect/Exec/Exec.h"
+#include "autohet/Target/CPU/TargetOptions.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringSet.h"
+#include <string>
+
+namespace autohet {
+
+/// Node and device of each rank, in the order of ranks.
+struct RankPlace {
+  exec::ProgramOp program;
+  unsigned node;   ///< among the nodes that take part
+  unsigned device; ///< among the node's devices that take part
+  std::optional<unsigned> clusterDevice;
+};
+
+struct ManifestFacts {
+  std::string name;
+  uint64_t structureHash = 0, planHash = 0, programHash = 0;
+  int64_t globalBatch = 1;
+  std::vector<std::string> nodeNames;
+  std::vector<RankPlace> ranks;
+  cpu::TargetOptions target;
+  const Cluster *cluster = nullptr;
+};
+
+std::string formatManifest(const ManifestFacts &facts);
+
+/// From the module's het.weight_source ops; `trained` are the names that the
+/// programs train. Paths are made absolute: the model stays where it is.
+std::string formatWeightsIndex(mlir::ModuleOp module, uint64_t structureHash,
+                               const llvm::StringSet<> &trained);
+
+/// Writes `text` beside `path`, syncs it and renames it there.
+llvm::Error writeFile(llvm::StringRef path, llvm::StringRef text);
+
+} // namespace autohet
+
+#endif

@@ -1,0 +1,159 @@
+//===- autohet-compile.cpp - options of the compiler ------------------------===//
+
+#include "Compile.h"
+
+#include "autohet/Dialect/Dist/Dist.h"
+#include "autohet/Dialect/Exec/Exec.h"
+#include "autohet/Dialect/Het/Het.h"
+#include "autohet/Dialect/Onnx/Onnx.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+
+namespace cl = llvm::cl;
+using namespace autohet;
+
+namespace {
+
+cl::OptionCategory placement("Placement"), modelOptions("Model"), outputOptions("Output");
+
+struct CommandLine {
+  cl::opt<std::string> model{cl::Positional, cl::Required, cl::desc("<model.onnx>")};
+
+  cl::opt<std::string> cluster{"cluster", cl::desc("The machines (YAML); default: this one, as one device"),
+                               cl::value_desc("file"), cl::cat(placement)};
+  cl::opt<std::string> hostfile{"hostfile", cl::desc("The machines as lines 'host slots=N [type=T]'"),
+                                cl::value_desc("file"), cl::cat(placement)};
+  cl::opt<std::string> plan{"plan", cl::desc("A plan to follow (JSON); default: one is made"),
+                            cl::value_desc("file"), cl::cat(placement)};
+  cl::opt<int64_t> globalBatch{"global-batch", cl::desc("Samples a step, on all devices together"),
+                               cl::value_desc("N"), cl::cat(placement)};
+  cl::opt<int64_t> microbatch{"microbatch", cl::desc("Samples a microbatch; default: as in the file"),
+                              cl::value_desc("N"), cl::cat(placement)};
+  cl::opt<std::string> schedule{"schedule", cl::desc("Order of microbatches without a plan: 1f1b or gpipe"),
+                                cl::init("1f1b"), cl::cat(placement)};
+  cl::opt<std::string> stateOwner{"state-owner",
+                                  cl::desc("Who updates a parameter without a plan: spread, first or a device"),
+                                  cl::init("spread"), cl::cat(placement)};
+
+  cl::list<std::string> dims{"dim", cl::desc("Extent of a symbolic dim"), cl::value_desc("NAME=N"),
+                             cl::cat(modelOptions)};
+  cl::opt<std::string> batchDim{"batch-dim", cl::desc("Name of the symbolic dim that counts samples"),
+                                cl::value_desc("NAME"), cl::cat(modelOptions)};
+  cl::list<std::string> ties{"tie", cl::desc("Make two constants of the file one parameter"),
+                             cl::value_desc("NAME=OTHER"), cl::cat(modelOptions)};
+  cl::list<std::string> shared{"shared", cl::desc("Accept several uses of a parameter"),
+                               cl::value_desc("NAME"), cl::cat(modelOptions)};
+  cl::list<std::string> binds{"bind", cl::desc("Where an input comes from that data files do not have: "
+                                               "tokens, labels, ones, zeros, arange or file"),
+                              cl::value_desc("NAME=KIND"), cl::cat(modelOptions)};
+  cl::opt<std::string> constants{"constant", cl::desc("Constants that are not trained"),
+                                 cl::value_desc("REGEX"), cl::cat(modelOptions)};
+  cl::opt<std::string> freeze{"freeze", cl::desc("Parameters without gradient and state"),
+                              cl::value_desc("REGEX"), cl::cat(modelOptions)};
+  cl::opt<std::string> objective{"objective", cl::desc("Labels: causal (the next token), masked or given"),
+                                 cl::init("causal"), cl::cat(modelOptions)};
+  cl::opt<std::string> loss{"loss", cl::desc("cross-entropy or mse"), cl::init("cross-entropy"),
+                            cl::cat(modelOptions)};
+  cl::opt<std::string> lossOutput{"loss-output", cl::desc("Name of the output that the loss is of"),
+                                  cl::value_desc("NAME"), cl::cat(modelOptions)};
+  cl::opt<int64_t> ignoreIndex{"ignore-index", cl::desc("The label that does not count"), cl::init(-100),
+                               cl::cat(modelOptions)};
+  cl::opt<std::string> optimizer{"optimizer", cl::desc("sgd, adam, adamw or none"), cl::init("sgd"),
+                                 cl::cat(modelOptions)};
+
+  cl::opt<std::string> output{"o", cl::desc("Folder for the executables"), cl::value_desc("folder"),
+                              cl::init("out"), cl::cat(outputOptions)};
+  cl::opt<Emit> emit{
+      "emit", cl::desc("Stop early and print"), cl::init(Emit::Executables), cl::cat(outputOptions),
+      cl::values(clEnumValN(Emit::Imported, "imported", "the model in het, with trained and untrained constants"),
+                 clEnumValN(Emit::Differentiated, "differentiated", "with loss and gradients, in units"),
+                 clEnumValN(Emit::Units, "units", "the units that a plan may place, as JSON"),
+                 clEnumValN(Emit::Planned, "planned", "each device's function"),
+                 clEnumValN(Emit::Scheduled, "scheduled", "each device's program"),
+                 clEnumValN(Emit::Programs, "programs", "the same"),
+                 clEnumValN(Emit::Objects, "objects", "keep the kernels' object files in the folder"))};
+  cl::opt<std::string> cacheFolder{"kernel-cache", cl::desc("Folder for compiled kernels, by content"),
+                                   cl::value_desc("folder"), cl::cat(outputOptions)};
+  cl::opt<std::string> runtimeLibrary{"runtime-library", cl::desc("The runtime; default: beside this tool"),
+                                      cl::value_desc("file"), cl::cat(outputOptions)};
+  cl::opt<std::string> target{"target-cpu", cl::desc("LLVM's name of the oldest CPU that must run it"),
+                              cl::value_desc("cpu"), cl::cat(outputOptions)};
+  cl::opt<std::string> features{"target-features", cl::desc("LLVM's features beyond that, '+avx2,+fma'"),
+                                cl::value_desc("list"), cl::cat(outputOptions)};
+  cl::opt<unsigned> threads{"j", cl::desc("Threads that compile kernels"), cl::init(2), cl::cat(outputOptions)};
+
+  CompileOptions read() const {
+    CompileOptions options;
+    options.model = model, options.output = output, options.emit = emit;
+    options.cluster = cluster, options.hostfile = hostfile, options.plan = plan;
+    options.globalBatch = globalBatch, options.microbatch = microbatch;
+    options.schedule = schedule, options.stateOwner = stateOwner;
+    auto list = [](const cl::list<std::string> &values) {
+      return std::vector<std::string>(values.begin(), values.end());
+    };
+    options.dims = list(dims), options.ties = list(ties);
+    options.shared = list(shared), options.binds = list(binds);
+    options.batchDim = batchDim, options.constants = constants, options.freeze = freeze;
+    options.objective = objective, options.loss = loss, options.lossOutput = lossOutput;
+    options.ignoreIndex = ignoreIndex, options.optimizer = optimizer;
+    options.cacheFolder = cacheFolder, options.runtimeLibrary = runtimeLibrary;
+    options.target = target, options.features = features, options.threads = threads;
+    return options;
+  }
+};
+
+/// What options say that no later step would notice.
+std::string findWrongOption(const CompileOptions &options) {
+  auto known = [](llvm::StringRef flag, llvm::StringRef value, llvm::ArrayRef<llvm::StringRef> choices) {
+    if (llvm::is_contained(choices, value))
+      return std::string();
+    return ("--" + flag + "=" + value + ": known are " + llvm::join(choices, ", ")).str();
+  };
+  for (const std::string &problem :
+       {known("optimizer", options.optimizer, {"sgd", "adam", "adamw", "none"}),
+        known("objective", options.objective, {"causal", "masked", "given"}),
+        known("schedule", options.schedule, {"1f1b", "gpipe"}),
+        known("loss", options.loss, {"cross-entropy", "mse"})})
+    if (!problem.empty())
+      return problem;
+  for (llvm::StringRef bind : options.binds) {
+    auto [name, kind] = bind.split('=');
+    std::string problem = known("bind " + name.str(), kind,
+                                {"tokens", "labels", "ones", "zeros", "arange", "file"});
+    if (!problem.empty())
+      return problem;
+  }
+  if (options.globalBatch < 0 || options.microbatch < 0)
+    return "--global-batch and --microbatch are counts of samples";
+  return "";
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  CommandLine commandLine;
+  cl::HideUnrelatedOptions({&placement, &modelOptions, &outputOptions});
+  cl::ParseCommandLineOptions(
+      argc, argv,
+      "Compiles a transformer for a mixed cluster: one executable a node.\n\n"
+      "  autohet-compile model.onnx -o out                      this machine as one device\n"
+      "  autohet-compile model.onnx --cluster c.yaml --plan p.json -o out\n"
+      "  autohet-run out --steps 100 --data tokens.bin          trains it\n");
+  CompileOptions options = commandLine.read();
+  if (std::string problem = findWrongOption(options); !problem.empty()) {
+    llvm::errs() << "autohet-compile: error: " << problem << "\n";
+    return 1;
+  }
+  mlir::MLIRContext context;
+  context.loadDialect<het::HetDialect, onnx::OnnxDialect, dist::DistDialect, exec::ExecDialect,
+                      mlir::func::FuncDialect>();
+  context.printOpOnDiagnostic(false);
+  llvm::SourceMgr sources;
+  mlir::SourceMgrDiagnosticHandler handler(sources, &context, llvm::errs());
+  return mlir::failed(compile(options, context));
+}
