@@ -234,7 +234,7 @@ LogicalResult Compiler::buildModels() {
       return error("a global batch of " + llvm::Twine(plan.global_batch) +
                    " does not divide into microbatches of " +
                    llvm::Twine(replica.microbatch_size) + "; the nearest that do are " +
-                   (below ? llvm::Twine(*below) + " and " : llvm::Twine("")) + llvm::Twine(above));
+                   (below ? std::to_string(*below) + " and " : "") + llvm::Twine(above));
     }
     for (const Unit &unit : units.units)
       replica.stages.front().units.push_back(unit.id);
