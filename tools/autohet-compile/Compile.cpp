@@ -393,34 +393,28 @@ LogicalResult Compiler::emitNodes() {
   auto file = [&](const llvm::Twine &name) { return (work + "/" + name).str(); };
 
   // Equal kernels are one object.
-  SmallVector<std::string> objectPaths;
-  llvm::StringSet<> written;
+  SmallVector<StringRef> objects;
+  llvm::StringSet<> seen;
   for (const cpu::KernelObject &object : kernelObjects)
-    if (written.insert(object.symbol).second) {
-      objectPaths.push_back(file(object.symbol + ".o"));
-      if (llvm::Error problem = writeFile(objectPaths.back(), object.object))
-        return error(std::move(problem));
+    if (seen.insert(object.symbol).second) {
+      objects.push_back(object.object);
+      if (options.emit == Emit::Objects)
+        if (llvm::Error problem = writeFile(file(object.symbol + ".o"), object.object))
+          return error(std::move(problem));
     }
   for (NodeImage &image : images) {
     image.manifest = manifest;
     image.nodeCount = images.size();
-    llvm::Expected<std::string> object = emitNodeImage(image, target);
-    if (!object)
-      return error(object.takeError());
-    std::string imagePath = file("image" + llvm::Twine(image.node) + ".o");
-    if (llvm::Error problem = writeFile(imagePath, *object))
-      return error(std::move(problem));
-    SmallVector<StringRef> inputs(objectPaths.begin(), objectPaths.end());
-    inputs.push_back(imagePath);
+    llvm::Expected<std::string> tables = emitNodeImage(image, target);
+    if (!tables)
+      return error(tables.takeError());
+    SmallVector<StringRef> inputs(objects);
+    inputs.push_back(*tables);
     cpu::LinkOptions link;
     link.runtimeLibrary = options.runtimeLibrary;
     if (llvm::Error problem = cpu::linkNode(inputs, file("node" + llvm::Twine(image.node)), link))
       return error(std::move(problem));
-    llvm::sys::fs::remove(imagePath);
   }
-  if (options.emit != Emit::Objects)
-    for (const std::string &path : objectPaths)
-      llvm::sys::fs::remove(path);
 
   for (auto [name, text] : {std::pair<StringRef, std::string>{"plan.json", formatPlan(plan)},
                             {"weights.index", formatWeightsIndex(*module, units.structure_hash, trained)},
