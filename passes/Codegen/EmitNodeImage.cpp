@@ -1,8 +1,7 @@
 //===- EmitNodeImage.cpp - a node's programs as one object ------------------===//
 //
 // Tables are constants of an LLVM module: bytes for the blobs, pointers for the
-// kernels. Equal blobs and kernel lists would be merged by the linker; nothing
-// here is code.
+// kernels. The only code is the executable's main, which is the runtime's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +12,7 @@
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
 #include "llvm/IR/GlobalVariable.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 
@@ -49,6 +49,16 @@ public:
   /// A struct with C's layout and padding.
   Constant *record(ArrayRef<Constant *> fields) {
     return ConstantStruct::getAnon(context, fields);
+  }
+
+  /// `int main(int argc, char **argv)`, which is the runtime's.
+  void addMain() {
+    auto *integer = Type::getInt32Ty(context);
+    auto *type = FunctionType::get(integer, {integer, pointer}, false);
+    FunctionCallee runtime = module->getOrInsertFunction("autohet_node_main", type);
+    auto *main = Function::Create(type, GlobalValue::ExternalLinkage, "main", *module);
+    IRBuilder<> builder(BasicBlock::Create(context, "entry", main));
+    builder.CreateRet(builder.CreateCall(runtime, {main->getArg(0), main->getArg(1)}));
   }
 
   Constant *constant(Constant *value, unsigned alignment, StringRef exported = "") {
@@ -89,5 +99,6 @@ Expected<std::string> autohet::emitNodeImage(const NodeImage &image,
                                build.number(image.devices.size()), build.number(image.node),
                                build.number(image.nodeCount)}),
                  8, "autohet_node_image");
+  build.addMain();
   return cpu::emitObject(*build.module, target, cpu::OptLevel::None);
 }

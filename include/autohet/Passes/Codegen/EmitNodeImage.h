@@ -26,7 +26,7 @@ struct NodeImage {
 };
 
 /// An object file that defines `autohet_node_image` (runtime/program.h) and
-/// refers to the kernels by their symbols.
+/// the executable's `main`, and refers to the kernels by their symbols.
 llvm::Expected<std::string> emitNodeImage(const NodeImage &image,
                                           const cpu::TargetOptions &target);
 
