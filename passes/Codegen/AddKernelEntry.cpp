@@ -47,11 +47,27 @@ void addEntry(LLVM::LLVMFuncOp body) {
   Value none = LLVM::ConstantOp::create(b, loc, i64, b.getI64IntegerAttr(-1));
   if (mayFail)
     LLVM::StoreOp::create(b, loc, none, errorField(b, loc, context));
+  // Inputs and results each have an operand; temporaries share the last one.
+  ArrayRef<int64_t> offsets;
+  if (auto scratch =
+          body->getAttrOfType<DenseI64ArrayAttr>(autohet::kScratchOffsetsAttr))
+    offsets = scratch;
   SmallVector<Value> arguments;
-  for (unsigned i = 0; i + 1 < body.getNumArguments(); ++i) {
+  auto operandAt = [&](unsigned i) -> Value {
     Value slot = LLVM::GEPOp::create(b, loc, pointer, pointer, operands,
                                      ArrayRef<LLVM::GEPArg>{int32_t(i)});
-    arguments.push_back(LLVM::LoadOp::create(b, loc, pointer, slot));
+    return LLVM::LoadOp::create(b, loc, pointer, slot);
+  };
+  unsigned count = body.getNumArguments() - 1 - offsets.size();
+  for (unsigned i = 0; i < count; ++i)
+    arguments.push_back(operandAt(i));
+  Value scratch = offsets.empty() ? Value() : operandAt(count);
+  for (int64_t offset : offsets) {
+    Value bytes =
+        LLVM::ConstantOp::create(b, loc, i64, b.getI64IntegerAttr(offset));
+    arguments.push_back(LLVM::GEPOp::create(b, loc, pointer, b.getI8Type(),
+                                            scratch,
+                                            ArrayRef<LLVM::GEPArg>{bytes}));
   }
   arguments.push_back(context);
   LLVM::CallOp::create(b, loc, body, arguments);

@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -25,7 +26,8 @@ namespace {
 struct ExpandMath : autohet::impl::ExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     // The functions whose approximations are accurate to a few units in the
-    // last place over the whole range; the others stay calls.
+    // last place over the whole range. Those of sin and cos are not where
+    // positions are in the hundreds; they fill tables only, and stay calls.
     auto wanted = [](StringRef name) {
       return llvm::is_contained(
           {math::ExpOp::getOperationName(), math::LogOp::getOperationName(),
@@ -34,6 +36,15 @@ struct ExpandMath : autohet::impl::ExpandMathBase<ExpandMath> {
            math::SinOp::getOperationName(), math::CosOp::getOperationName()},
           name);
     };
+    // Upstream adds those of sin and cos unasked.
+    IRRewriter rewriter(&getContext());
+    getOperation().walk([&](Operation *op) {
+      rewriter.setInsertionPoint(op);
+      if (auto sine = dyn_cast<math::SinOp>(op))
+        rewriter.replaceOpWithNewOp<LLVM::SinOp>(op, sine.getOperand());
+      else if (auto cosine = dyn_cast<math::CosOp>(op))
+        rewriter.replaceOpWithNewOp<LLVM::CosOp>(op, cosine.getOperand());
+    });
     RewritePatternSet patterns(&getContext());
     populateMathF32ExpansionPatterns(patterns, wanted);
     populateMathPolynomialApproximationPatterns(patterns, wanted);

@@ -25,12 +25,18 @@ namespace autohet {
 /// reads the context's error.
 inline constexpr llvm::StringLiteral kMayFailAttr = "autohet.may_fail";
 
+/// Where in its scratch memory a kernel's temporaries start: its last arguments
+/// before the context.
+inline constexpr llvm::StringLiteral kScratchOffsetsAttr =
+    "autohet.scratch_offsets";
+
 void populateElementwiseLowering(mlir::RewritePatternSet &patterns);
 void populateReductionLowering(mlir::RewritePatternSet &patterns);
 void populateNormLowering(mlir::RewritePatternSet &patterns);
 void populateSoftmaxLowering(mlir::RewritePatternSet &patterns);
 void populateLossLowering(mlir::RewritePatternSet &patterns);
 void populateMatmulLowering(mlir::RewritePatternSet &patterns);
+void populateAttentionLowering(mlir::RewritePatternSet &patterns);
 void populateRotaryLowering(mlir::RewritePatternSet &patterns);
 void populateDropoutLowering(mlir::RewritePatternSet &patterns);
 void populateIndexLowering(mlir::RewritePatternSet &patterns);

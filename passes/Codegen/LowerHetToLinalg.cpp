@@ -9,6 +9,7 @@
 
 #include "autohet/Passes/Codegen/Passes.h"
 
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -42,6 +43,7 @@ struct LowerHetToLinalg
     autohet::populateSoftmaxLowering(patterns);
     autohet::populateLossLowering(patterns);
     autohet::populateMatmulLowering(patterns);
+    autohet::populateAttentionLowering(patterns);
     autohet::populateRotaryLowering(patterns);
     autohet::populateDropoutLowering(patterns);
     autohet::populateIndexLowering(patterns);

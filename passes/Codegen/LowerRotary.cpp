@@ -1,7 +1,7 @@
 //===- LowerRotary.cpp - rotary position embedding to linalg --------------===//
 //
-// One loop over pairs computes both members; each is written to its place in
-// the result, which needs no copy.
+// One loop for each member of the pairs, so that it can write to its place in
+// the result: a loop that gives both would write them aside to be copied.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,57 +37,53 @@ struct LowerRotary : OpRewritePattern<RotaryOp> {
     int64_t stride = op.getInterleaved() ? 2 : 1;
     int64_t secondOffset = op.getInterleaved() ? 1 : half;
     AffineMap identity = b.getMultiDimIdentityMap(rank);
-    auto memberMap = [&](int64_t offset) {
-      SmallVector<AffineExpr> exprs(identity.getResults());
-      exprs.back() = exprs.back() * stride + offset;
-      return AffineMap::get(rank, 0, exprs, context);
+    SmallVector<int64_t> offsets(rank, 0), strides(rank, 1);
+    auto extract = [&](int64_t offset, int64_t step,
+                       ArrayRef<int64_t> shape) -> Value {
+      offsets.back() = offset;
+      strides.back() = step;
+      return tensor::ExtractSliceOp::create(
+          b, loc, op.getOperand(), getAsIndexOpFoldResult(context, offsets),
+          getAsIndexOpFoldResult(context, shape),
+          getAsIndexOpFoldResult(context, strides));
     };
     AffineMap table =
         broadcastMap(context, typeOf(op.getCos()).getShape(), halfShape);
-    Value x = op.getOperand();
-    Value first = emptyTensor(b, loc, halfShape, element);
-    Value second = emptyTensor(b, loc, halfShape, element);
-    SmallVector<Value> rotated = buildGeneric(
-        b, loc, {x, x, op.getCos(), op.getSin()}, {first, second},
-        {memberMap(0), memberMap(secondOffset), table, table, identity,
-         identity},
-        SmallVector<bool>(rank, false),
-        [&](OpBuilder &b, Location loc, ValueRange s) {
-          Value sine = s[3];
-          if (inverse)
-            sine = arith::NegFOp::create(b, loc, sine);
-          auto flags = arith::FastMathFlags::contract;
-          Value y1 = arith::SubFOp::create(b, loc, product(b, loc, s[0], s[2]),
-                                           product(b, loc, s[1], sine), flags);
-          Value y2 = arith::AddFOp::create(b, loc, product(b, loc, s[1], s[2]),
-                                           product(b, loc, s[0], sine), flags);
-          return SmallVector<Value>{y1, y2};
-        });
-
-    SmallVector<int64_t> offsets(rank, 0), strides(rank, 1);
-    auto insert = [&](Value part, Value whole) -> Value {
+    // A member is itself times the cosine, and less or plus the other times the
+    // sine.
+    auto rotate = [&](int64_t own, int64_t other, bool subtract) {
+      return buildMap(
+          b, loc,
+          {extract(own, stride, halfShape), extract(other, stride, halfShape),
+           op.getCos(), op.getSin()},
+          {identity, identity, table, table}, halfShape, element,
+          [&](OpBuilder &b, Location loc, ValueRange s) -> Value {
+            auto flags = arith::FastMathFlags::contract;
+            Value kept = product(b, loc, s[0], s[2]);
+            Value mixed = product(b, loc, s[1], s[3]);
+            if (subtract)
+              return arith::SubFOp::create(b, loc, kept, mixed, flags);
+            return arith::AddFOp::create(b, loc, kept, mixed, flags);
+          });
+    };
+    auto insert = [&](Value part, Value whole, int64_t offset,
+                      int64_t step) -> Value {
+      offsets.back() = offset;
+      strides.back() = step;
       return tensor::InsertSliceOp::create(
           b, loc, part, whole, getAsIndexOpFoldResult(context, offsets),
           getAsIndexOpFoldResult(context, typeOf(part).getShape()),
           getAsIndexOpFoldResult(context, strides));
     };
     Value result = emptyTensor(b, loc, type.getShape(), element);
-    strides.back() = stride;
-    result = insert(rotated[0], result);
-    offsets.back() = secondOffset;
-    result = insert(rotated[1], result);
-    strides.back() = 1;
-    int64_t rest = type.getShape().back() - 2 * half;
-    if (rest > 0) {
+    result = insert(rotate(0, secondOffset, !inverse), result, 0, stride);
+    result =
+        insert(rotate(secondOffset, 0, inverse), result, secondOffset, stride);
+    if (int64_t rest = type.getShape().back() - 2 * half; rest > 0) {
       SmallVector<int64_t> restShape(type.getShape());
       restShape.back() = rest;
-      SmallVector<AffineExpr> exprs(identity.getResults());
-      exprs.back() = exprs.back() + 2 * half;
-      Value unrotated = buildMap(
-          b, loc, x, AffineMap::get(rank, 0, exprs, context), restShape,
-          element, [](OpBuilder &, Location, ValueRange s) { return s[0]; });
-      offsets.back() = 2 * half;
-      result = insert(unrotated, result);
+      Value unrotated = extract(2 * half, 1, restShape);
+      result = insert(unrotated, result, 2 * half, 1);
     }
     b.replaceOp(op, result);
     return success();

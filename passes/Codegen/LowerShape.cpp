@@ -62,16 +62,46 @@ struct LowerBroadcast : OpRewritePattern<BroadcastOp> {
   }
 };
 
+/// Offsets and strides of a part, walked forwards: slices know no negative
+/// strides. `mirror` is the map that restores the direction, null if none was
+/// negative.
+struct ForwardPart {
+  ForwardPart(OpBuilder &b, ArrayRef<int64_t> offsets,
+              ArrayRef<int64_t> strides, ArrayRef<int64_t> sizes)
+      : offsets(offsets), strides(strides) {
+    SmallVector<AffineExpr> exprs;
+    bool reversed = false;
+    for (auto [d, size] : llvm::enumerate(sizes)) {
+      AffineExpr dim = b.getAffineDimExpr(d);
+      if (strides[d] < 0) {
+        this->offsets[d] += (size - 1) * strides[d];
+        this->strides[d] = -strides[d];
+        dim = -dim + (size - 1);
+        reversed = true;
+      }
+      exprs.push_back(dim);
+    }
+    if (reversed)
+      mirror = AffineMap::get(exprs.size(), 0, exprs, b.getContext());
+  }
+  SmallVector<int64_t> offsets, strides;
+  AffineMap mirror;
+};
+
 struct LowerSlice : OpRewritePattern<SliceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(SliceOp op, PatternRewriter &b) const override {
-    SmallVector<AffineExpr> exprs;
-    for (auto [d, offset, stride] :
-         llvm::enumerate(op.getOffsets(), op.getStrides()))
-      exprs.push_back(b.getAffineDimExpr(d) * stride + offset);
-    AffineMap map = AffineMap::get(exprs.size(), 0, exprs, b.getContext());
-    b.replaceOp(op, readThrough(b, op.getLoc(), op.getOperand(), map,
-                                shapeOf(op.getResult())));
+    Location loc = op.getLoc();
+    MLIRContext *context = b.getContext();
+    ArrayRef<int64_t> sizes = shapeOf(op.getResult());
+    ForwardPart part(b, op.getOffsets(), op.getStrides(), sizes);
+    Value result = tensor::ExtractSliceOp::create(
+        b, loc, op.getOperand(), getAsIndexOpFoldResult(context, part.offsets),
+        getAsIndexOpFoldResult(context, sizes),
+        getAsIndexOpFoldResult(context, part.strides));
+    if (part.mirror)
+      result = readThrough(b, loc, result, part.mirror, sizes);
+    b.replaceOp(op, result);
     return success();
   }
 };
@@ -81,32 +111,18 @@ struct LowerSliceBackward : OpRewritePattern<SliceBackwardOp> {
   LogicalResult matchAndRewrite(SliceBackwardOp op,
                                 PatternRewriter &b) const override {
     Location loc = op.getLoc();
+    MLIRContext *context = b.getContext();
     Value gradient = op.getGradient();
     ArrayRef<int64_t> sizes = shapeOf(gradient);
-    // insert_slice knows no negative strides: walk such a dim backwards first.
-    SmallVector<int64_t> offsets(op.getOffsets()), strides(op.getStrides());
-    SmallVector<AffineExpr> exprs;
-    bool reversed = false;
-    for (auto [d, size] : llvm::enumerate(sizes)) {
-      AffineExpr dim = b.getAffineDimExpr(d);
-      if (strides[d] < 0) {
-        offsets[d] += (size - 1) * strides[d];
-        strides[d] = -strides[d];
-        dim = -dim + (size - 1);
-        reversed = true;
-      }
-      exprs.push_back(dim);
-    }
-    if (reversed)
-      gradient = readThrough(
-          b, loc, gradient,
-          AffineMap::get(exprs.size(), 0, exprs, b.getContext()), sizes);
+    ForwardPart part(b, op.getOffsets(), op.getStrides(), sizes);
+    if (part.mirror)
+      gradient = readThrough(b, loc, gradient, part.mirror, sizes);
     Value zeros = zeroTensor(b, loc, shapeOf(op.getResult()),
                              getElementTypeOrSelf(gradient.getType()));
     b.replaceOpWithNewOp<tensor::InsertSliceOp>(
-        op, gradient, zeros, getAsIndexOpFoldResult(b.getContext(), offsets),
-        getAsIndexOpFoldResult(b.getContext(), sizes),
-        getAsIndexOpFoldResult(b.getContext(), strides));
+        op, gradient, zeros, getAsIndexOpFoldResult(context, part.offsets),
+        getAsIndexOpFoldResult(context, sizes),
+        getAsIndexOpFoldResult(context, part.strides));
     return success();
   }
 };

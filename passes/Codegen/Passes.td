@@ -36,8 +36,8 @@ def LowerHetToLinalg : Pass<"lower-het-to-linalg", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+    "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
@@ -93,9 +93,10 @@ def PlaceScratch : Pass<"kernel-place-scratch", "::mlir::func::FuncOp"> {
     *Requires* bufferized code whose allocations have static sizes.
 
     *Does* move every allocation to the entry: onto the stack while the kernel's
-    total stays within `stack-bytes`, into one buffer of scratch memory
-    otherwise. That buffer is one more argument, before the context; its size
-    is the attribute `autohet.scratch_bytes`.
+    total stays within `stack-bytes`, into scratch memory otherwise. Each of
+    the latter is one more argument, before the context; the attributes
+    `autohet.scratch_bytes` and `autohet.scratch_offsets` say how much memory
+    they take and where in it each starts.
 
     *Ensures* that no allocation is left: kernels never call an allocator.
 
@@ -104,7 +105,8 @@ def PlaceScratch : Pass<"kernel-place-scratch", "::mlir::func::FuncOp"> {
     ```
     becomes
     ```mlir
-    %t = memref.view %scratch[%c0][] : memref<4194304xi8> to memref<1048576xf32>
+    func.func private @k(..., %t: memref<1048576xf32> {llvm.noalias}, %context: !llvm.ptr)
+        attributes {autohet.scratch_bytes = 4194304 : i64, autohet.scratch_offsets = array<i64: 0>}
     ```
   }];
   let options = [Option<"stackBytes", "stack-bytes", "int64_t", "65536",
@@ -137,8 +139,30 @@ def LowerProducts : Pass<"kernel-lower-products", "::mlir::func::FuncOp"> {
     "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
+def ExpandCopies : Pass<"kernel-expand-copies", "::mlir::func::FuncOp"> {
+  let summary = "Turns copies between strided buffers into loops";
+  let description = [{
+    *Requires* bufferized code.
+
+    *Does* turn each `memref.copy` that is not of two contiguous buffers into a
+    linalg.generic. LLVM's lowering would call a library that kernels do not
+    link.
+
+    *Ensures* that the copies left are plain memory copies.
+
+    ```mlir
+    memref.copy %a, %b : memref<3x2xf32, strided<[9, 1]>> to memref<3x2xf32>
+    ```
+    becomes
+    ```mlir
+    linalg.generic ... ins(%a) outs(%b)
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
 def ExpandMath : Pass<"kernel-expand-math", "::mlir::func::FuncOp"> {
-  let summary = "Writes exp, log, tanh, erf, sin and cos as polynomials";
+  let summary = "Writes exp, log, tanh and erf as polynomials";
   let description = [{
     *Requires* math ops on f32.
 

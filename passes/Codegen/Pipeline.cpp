@@ -62,15 +62,19 @@ void autohet::buildKernelPipeline(OpPassManager &pm) {
   // Tensors: what is computed.
   function(createLowerHetToLinalg());
   function(createFuseElementwise());
-  tidy();
 
-  // Buffers: where it lies. Products become calls before anything looks into
-  // their loops; temporaries are placed once no alias is created any more.
+  // Buffers: where it lies. No common subexpressions before that: two loops
+  // that start from one shared tensor of zeros would each need a copy of it.
   function(createPassDestinations());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
+  pm.addPass(createCanonicalizerPass());
   pm.addPass(bufferization::createOneShotBufferizePass());
   tidy();
+
+  // Products become calls before anything looks into their loops; temporaries
+  // are placed once no alias is created any more.
   function(createLowerProducts());
+  function(createExpandCopies());
   function(createPlaceScratch());
   tidy();
 

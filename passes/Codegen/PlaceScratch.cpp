@@ -1,10 +1,14 @@
 //===- PlaceScratch.cpp - where a kernel's temporaries live ---------------===//
 //
 // Rows belong on the stack; what is larger comes out of memory that the memory
-// planner knows about. Temporaries of one kernel do not share space: they are
-// few, and large ones are a sign that a kernel should be tiled.
+// planner knows about. Each of those is an argument of its own, which LLVM
+// knows to overlap no other; the kernel's entry cuts them out of the one buffer
+// that the runtime hands over. They do not share space: they are few, and large
+// ones are a sign that a kernel should be tiled.
 //
 //===----------------------------------------------------------------------===//
+
+#include "HetToLinalg.h"
 
 #include "autohet/Passes/Codegen/Passes.h"
 
@@ -52,11 +56,12 @@ struct PlaceScratch : autohet::impl::PlaceScratchBase<PlaceScratch> {
     });
     int64_t onStack = 0, inScratch = 0;
     SmallVector<std::pair<memref::AllocOp, int64_t>> large;
-    OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
+    OpBuilder b(&getContext());
     for (memref::AllocOp op : allocations) {
       int64_t bytes = llvm::alignTo(sizeInBytes(op.getType()), kAlignment);
       if (onStack + bytes <= stackBytes) {
         onStack += bytes;
+        b.setInsertionPointToStart(&kernel.getBody().front());
         Value place = memref::AllocaOp::create(b, op.getLoc(), op.getType(),
                                                b.getI64IntegerAttr(kAlignment));
         op.replaceAllUsesWith(place);
@@ -68,21 +73,20 @@ struct PlaceScratch : autohet::impl::PlaceScratchBase<PlaceScratch> {
     }
     if (large.empty())
       return;
-    auto scratchType = MemRefType::get({inScratch}, b.getI8Type());
-    unsigned position = kernel.getNumArguments() - 1;
     auto noalias =
         b.getDictionaryAttr(b.getNamedAttr("llvm.noalias", b.getUnitAttr()));
-    if (failed(kernel.insertArgument(position, scratchType, noalias,
-                                     kernel.getLoc())))
-      return signalPassFailure();
-    Value scratch = kernel.getArgument(position);
+    SmallVector<int64_t> offsets;
     for (auto [op, offset] : large) {
-      Value start = arith::ConstantIndexOp::create(b, op.getLoc(), offset);
-      Value place = memref::ViewOp::create(b, op.getLoc(), op.getType(),
-                                           scratch, start, ValueRange());
-      op.replaceAllUsesWith(place);
+      unsigned position = kernel.getNumArguments() - 1;
+      if (failed(kernel.insertArgument(position, op.getType(), noalias,
+                                       op.getLoc())))
+        return signalPassFailure();
+      op.replaceAllUsesWith(kernel.getArgument(position));
       op.erase();
+      offsets.push_back(offset);
     }
+    kernel->setAttr(autohet::kScratchOffsetsAttr,
+                    b.getDenseI64ArrayAttr(offsets));
     kernel->setAttr(autohet::kScratchBytesAttr, b.getI64IntegerAttr(inScratch));
   }
 };
