@@ -589,7 +589,6 @@ LogicalResult ProgramEmitter::emit() {
 
   Location loc = func.getLoc();
   exec::HookOp::create(compute->builder, loc, "begin", 0);
-  Operation *begin = &compute->op.getBody().front().back();
   auto parts = [&](Part part, int64_t from, int64_t to) -> LogicalResult {
     for (int64_t m = from; m < to; ++m)
       if (failed(emitPart(part, m)))
@@ -613,11 +612,6 @@ LogicalResult ProgramEmitter::emit() {
     return failure();
   exec::HookOp::create(compute->builder, loc, "end", 0);
 
-  // Gradients are sums: they start at zero.
-  compute->builder.setInsertionPointAfter(begin);
-  for (auto &[key, box] : boxes)
-    if (box.localSum)
-      exec::ZeroOp::create(compute->builder, box.loc, box.localSum, 0);
   declareParameters();
   func.erase();
   return success();

@@ -255,7 +255,7 @@ void Trainer::agree(Pass &pass) {
   agreement.struct_bytes = sizeof agreement;
   agreement.step = pass.step;
   agreement.squared_norm = memory.scalar64(AH_SCALAR_SQUARED_NORM);
-  agreement.loss = pass.labelCount ? lossSum / double(pass.labelCount) : lossSum;
+  agreement.loss = lossSum;
   agreement.first_nonfinite_rank = ~uint64_t(0);
   if (!std::isfinite(agreement.squared_norm) || !std::isfinite(agreement.loss)) {
     agreement.flags |= AH_FLAG_NONFINITE;

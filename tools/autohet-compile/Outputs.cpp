@@ -29,7 +29,7 @@ static json::Array featureList(StringRef features) {
 
 std::string autohet::formatManifest(const ManifestFacts &facts) {
   const Cluster *cluster = facts.cluster;
-  json::Array nodes, ranks, links;
+  json::Array nodes, ranks;
   llvm::StringMap<unsigned> nodeIndex;
   for (auto [i, name] : llvm::enumerate(facts.nodeNames)) {
     nodeIndex[name] = i;
@@ -37,7 +37,7 @@ std::string autohet::formatManifest(const ManifestFacts &facts) {
                       {"executable", "node" + std::to_string(i)},
                       {"target", json::Object{{"triple", facts.target.triple},
                                               {"features", featureList(facts.target.features)}}}};
-    if (std::optional<unsigned> known = cluster ? cluster->findNode(name) : std::nullopt)
+    if (std::optional<unsigned> known = cluster->findNode(name))
       if (!cluster->nodes[*known].address.empty())
         node["address"] = cluster->nodes[*known].address;
     nodes.push_back(std::move(node));
@@ -57,18 +57,20 @@ std::string autohet::formatManifest(const ManifestFacts &facts) {
     }
     ranks.push_back(std::move(rank));
   }
-  // One link a pair of nodes, between their first devices that take part.
-  for (const RankPlace &from : facts.ranks)
-    for (const RankPlace &to : facts.ranks) {
-      if (from.device || to.device || from.node == to.node || !from.clusterDevice ||
-          !to.clusterDevice)
-        continue;
-      Link link = cluster->link(*from.clusterDevice, *to.clusterDevice);
-      links.push_back(json::Object{{"from", from.node},
-                                   {"to", to.node},
-                                   {"bandwidth_bytes_per_s", link.bandwidth_bytes_per_s},
-                                   {"latency_s", link.latency_s}});
-    }
+  auto linkObject = [](const Link &link) {
+    return json::Object{{"bandwidth_bytes_per_s", link.bandwidth_bytes_per_s},
+                        {"latency_s", link.latency_s}};
+  };
+  json::Array overrides;
+  for (const LinkOverride &entry : cluster->overrides) {
+    json::Object link = linkObject(entry.link);
+    link["from"] = entry.from;
+    link["to"] = entry.to;
+    overrides.push_back(std::move(link));
+  }
+  json::Object links{{"intra_node", linkObject(cluster->intra_node)},
+                     {"inter_node", linkObject(cluster->inter_node)},
+                     {"overrides", std::move(overrides)}};
   json::Object manifest{{"format", 1},
                         {"name", facts.name},
                         {"structure_hash", formatHash(facts.structureHash)},
@@ -108,7 +110,7 @@ std::string autohet::formatWeightsIndex(ModuleOp module, uint64_t structureHash,
     llvm::sys::fs::make_absolute(path);
     llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
     tensors.push_back(json::Object{{"name", source.getName()},
-                                   {"file", path.str()},
+                                   {"file", std::string(path)},
                                    {"offset", int64_t(source.getOffset())},
                                    {"bytes", exec::sizeInBytes(stored)},
                                    {"dtype", dtypeName(stored.getElementType())},

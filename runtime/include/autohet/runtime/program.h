@@ -91,7 +91,7 @@ typedef enum ah_command_kind {
    * LOOP             -                         [0] first, [1] end microbatch; commands up to END_LOOP
    * END_LOOP         -
    * FEED             to                        [0] input: this microbatch's part of the data
-   * LOSS             from (f32 scalar)         adds it to the step's loss
+   * LOSS             from (f32 scalar)         adds it to the step's loss; already divided by the label count
    * OUTPUT           from                      [0] output: hand it to whoever asked for outputs
    * NORM             gradient                  [0] parameter: adds the slice's squares to SQUARED_NORM
    * AGREE            -                         the one agreement a step: squared norm, loss, flags
