@@ -66,8 +66,9 @@ private:
       std::optional<unsigned> from = stageOf(&op);
       if (!from)
         continue;
-      for (Value result : op.getResults())
-        for (Operation *user : llvm::reverse(SmallVector<Operation *>(result.getUsers()))) {
+      for (Value result : op.getResults()) {
+        SmallVector<Operation *> users(result.getUsers()); // the last one first
+        for (Operation *user : llvm::reverse(users)) {
           if (isa<func::ReturnOp>(user))
             continue;
           std::optional<unsigned> to = stageOf(user);
@@ -75,6 +76,7 @@ private:
           if (*to != *from)
             edges[result].insert(*to);
         }
+      }
     }
     int64_t next = 0;
     for (auto &[value, readers] : edges)

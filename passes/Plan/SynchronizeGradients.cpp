@@ -137,10 +137,16 @@ struct SynchronizeGradients : autohet::impl::SynchronizeGradientsBase<Synchroniz
       }
   }
 
-  /// The grid that all cuts of all boxes make; cells that nobody holds are none.
+  /// The grid that all cuts of all boxes and the whole make. A cell that no op
+  /// reads (positions beyond the sequence) is still a part of the parameter: its
+  /// gradient is zero, and it has weight decay.
   void refine(StringAttr name, Parameter &parameter) {
+    if (parameter.held.empty() || parameter.contributed.empty())
+      return; // to PyTorch, a parameter without gradient has none to apply
     unsigned rank = parameter.globalShape.size();
     SmallVector<SmallVector<int64_t>> cuts(rank);
+    for (unsigned dim = 0; dim < rank; ++dim)
+      cuts[dim] = {0, parameter.globalShape[dim]};
     for (auto *uses : {&parameter.held, &parameter.contributed})
       for (const Use &use : *uses)
         for (unsigned dim = 0; dim < rank; ++dim) {
@@ -177,8 +183,9 @@ struct SynchronizeGradients : autohet::impl::SynchronizeGradientsBase<Synchroniz
     };
     Cell entry{name, cell, parameter.element, parameter.globalShape, parameter.loc,
                ranksOf(parameter.held), ranksOf(parameter.contributed), -1};
-    if (!entry.holders.empty() && !entry.contributors.empty())
-      cells.push_back(std::move(entry));
+    if (entry.holders.empty())
+      entry.holders = {parameter.held.front().rank};
+    cells.push_back(std::move(entry));
   }
 
   /// Largest cells first, each to the holder that owns least so far.
@@ -239,8 +246,8 @@ struct SynchronizeGradients : autohet::impl::SynchronizeGradientsBase<Synchroniz
         mark(recv);
         parts.push_back(recv.getResult());
       }
-      Value sum = parts.front();
-      for (Value part : ArrayRef<Value>(parts).drop_front()) {
+      Value sum = parts.empty() ? zeros(builder, cell, mark) : parts.front();
+      for (Value part : ArrayRef<Value>(parts).drop_front(parts.empty() ? 0 : 1)) {
         sum = het::AddOp::create(builder, cell.loc, sum, part);
         mark(sum.getDefiningOp());
       }
@@ -274,6 +281,15 @@ struct SynchronizeGradients : autohet::impl::SynchronizeGradientsBase<Synchroniz
           if (Value whole = assemble(builder, name, use.box, 0, use.box, fresh, mark))
             mark(dist::StoreParameterOp::create(builder, parameter.loc, name, whole,
                                                 use.box.offsets, parameter.globalShape));
+  }
+
+  /// The gradient of a cell that no op reads.
+  Value zeros(OpBuilder &builder, const Cell &cell, llvm::function_ref<void(Operation *)> mark) {
+    Value zero = het::createSplat(builder, cell.loc, RankedTensorType::get({}, cell.element), 0);
+    Value all = het::BroadcastOp::create(builder, cell.loc, zero, cell.box.sizes);
+    mark(zero.getDefiningOp());
+    mark(all.getDefiningOp());
+    return all;
   }
 
   /// This device's sum of gradients of the cell, cut out of its boxes.

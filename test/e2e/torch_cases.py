@@ -88,6 +88,9 @@ def compare_parameters(case: Case, checks: Checks, kind: str, actual: Tensors, e
         parameter, rows = golden
         seen[parameter] = name
         pick = (lambda t: t[rows]) if rows is not None else (lambda t: t)
+        if rows is not None:
+            # A folded lookup keeps the lookup's shape, with dims of 1 in front.
+            values = values.reshape(pick(expected[parameter]).shape)
         compare(parameter, values, pick(expected[parameter]), pick(case.expected["grad." + parameter]))
     checks.equal(f"{kind}: parameters without a tensor", sorted(set(case.facts["parameters"]) - set(seen)), [])
 
