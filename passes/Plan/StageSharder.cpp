@@ -29,7 +29,8 @@ LogicalResult StageSharder::run() {
     builder.setInsertionPointAfter(rank ? funcs.back().getOperation() : stage.getOperation());
     auto device = cast<StringAttr>(info.getDevices()[rank]);
     auto func = func::FuncOp::create(builder, stage.getLoc(), device.getValue(), stage.getFunctionType());
-    func.setAllArgAttrs(stage.getAllArgAttrs());
+    if (ArrayAttr attributes = stage.getAllArgAttrs()) // null where there are none
+      func.setAllArgAttrs(attributes);
     func->setAttr(dist::kProgramAttr,
                   dist::ProgramAttr::get(stage->getContext(), device, ranks[rank], info.getWorld(),
                                          info.getReplica(), info.getStage(), info.getStages(),
