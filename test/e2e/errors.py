@@ -239,7 +239,7 @@ def nothing_to_resume(bench):
     return bench.run("--checkpoint", bench.path("nothing"), "--resume")
 
 
-@case(r"grad|weight|manifest|file", r"checksum|damaged|differ")
+@case(r"parameter|state|manifest|file", r"checksum|damaged|differ")
 def a_checkpoint_with_a_flipped_byte(bench):
     folder = bench.path("checkpoints")
     tool(*bench.run("--checkpoint", folder))

@@ -23,6 +23,7 @@
 #include "autohet/Passes/Schedule/Passes.h"
 #include "autohet/Passes/Schedule/Pipeline.h"
 #include "autohet/Support/Hash.h"
+#include "autohet/Support/Quantity.h"
 #include "autohet/Target/CPU/LinkNode.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -309,8 +310,9 @@ LogicalResult Compiler::checkMemory() {
     if (limit > 0 && bytes > limit)
       result = error("device " + program.getSymName() + ", stage " + llvm::Twine(program.getStage()) +
                      " of replica " + llvm::Twine(program.getReplica()) + ", needs " +
-                     llvm::Twine(bytes) + " bytes, " + llvm::Twine(int64_t(bytes - limit)) +
-                     " more than its " + llvm::Twine(int64_t(limit)));
+                     formatQuantity(bytes, Dimension::Bytes) + ", " +
+                     formatQuantity(bytes - limit, Dimension::Bytes) + " more than its " +
+                     formatQuantity(limit, Dimension::Bytes));
   }
   return result;
 }

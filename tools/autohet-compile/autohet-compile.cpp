@@ -11,7 +11,6 @@
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/SourceMgr.h"
 
 namespace cl = llvm::cl;
 using namespace autohet;
@@ -132,6 +131,35 @@ std::string findWrongOption(const CompileOptions &options) {
   return "";
 }
 
+/// "file:line:column", "file", the node's name, or this tool: what a message is
+/// about, as far as it is known.
+std::string placeOf(mlir::Location location) {
+  if (auto name = mlir::dyn_cast<mlir::NameLoc>(location)) {
+    std::string inner = placeOf(name.getChildLoc());
+    return (inner == "autohet-compile" ? "" : inner + ": ") + "node '" + name.getName().str() + "'";
+  }
+  if (auto file = mlir::dyn_cast<mlir::FileLineColLoc>(location)) {
+    std::string place = file.getFilename().str();
+    if (file.getLine())
+      place += ":" + std::to_string(file.getLine()) + ":" + std::to_string(file.getColumn());
+    return place;
+  }
+  if (auto fused = mlir::dyn_cast<mlir::FusedLoc>(location))
+    for (mlir::Location part : fused.getLocations())
+      if (std::string place = placeOf(part); place != "autohet-compile")
+        return place;
+  return "autohet-compile";
+}
+
+void print(mlir::Diagnostic &diagnostic, unsigned depth) {
+  static const char *const kinds[] = {"note", "warning", "error", "remark"};
+  llvm::errs().indent(2 * depth) << placeOf(diagnostic.getLocation()) << ": "
+                                 << kinds[unsigned(diagnostic.getSeverity())] << ": "
+                                 << diagnostic.str() << "\n";
+  for (mlir::Diagnostic &note : diagnostic.getNotes())
+    print(note, depth + 1);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -153,7 +181,9 @@ int main(int argc, char **argv) {
   context.loadDialect<het::HetDialect, onnx::OnnxDialect, dist::DistDialect, exec::ExecDialect,
                       mlir::func::FuncDialect>();
   context.printOpOnDiagnostic(false);
-  llvm::SourceMgr sources;
-  mlir::SourceMgrDiagnosticHandler handler(sources, &context, llvm::errs());
+  mlir::ScopedDiagnosticHandler handler(&context, [](mlir::Diagnostic &diagnostic) {
+    print(diagnostic, 0);
+    return mlir::success();
+  });
   return mlir::failed(compile(options, context));
 }
