@@ -12,15 +12,17 @@
 using namespace mlir;
 using namespace autohet;
 
-Value OnnxConversion::lookup(Value value, Location loc) {
+Value OnnxConversion::lookup(Value value, Location loc, bool asNumbers) {
   if (Value converted = values.lookup(value))
     return converted;
   Operation *op = value.getDefiningOp();
   if (!op || isa<onnx::NoneOp>(op))
     return {};
   auto constant = cast<onnx::InitializerOp>(op);
-  if (constant.getFile())
+  if (constant.getFile() && !asNumbers)
     return parameters.use(constant, builder, loc);
+  if (constant.getFile())
+    return parameters.elements(constant, builder);
   Value converted =
       het::ConstantOp::create(builder, constant.getLoc(), *constant.getValue());
   bind(value, converted);
@@ -30,8 +32,11 @@ Value OnnxConversion::lookup(Value value, Location loc) {
 OnnxNode::OnnxNode(onnx::NodeOp op, OnnxConversion &conversion)
     : op(op), conversion(conversion), location(op.getLoc()),
       fields(op.getFields()) {
+  bool asNumbers = llvm::any_of(op.getInputs(), [&](Value input) {
+    return conversion.isFromShape(input);
+  });
   for (Value input : op.getInputs())
-    operands.push_back(conversion.lookup(input, location));
+    operands.push_back(conversion.lookup(input, location, asNumbers));
 }
 
 InFlightDiagnostic OnnxNode::error() const {

@@ -14,6 +14,7 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Regex.h"
+#include <cstring>
 
 using namespace mlir;
 using namespace autohet;
@@ -264,6 +265,22 @@ Value OnnxParameters::use(InitializerOp constant, OpBuilder &builder,
     value = builder.createOrFold<het::TransposeOp>(loc, value,
                                                    ArrayRef<int64_t>{1, 0});
   return value;
+}
+
+Value OnnxParameters::elements(InitializerOp constant, OpBuilder &builder) {
+  // A shape has few dims; a table that is looked up by position is no shape.
+  constexpr int64_t kMostDims = 16;
+  auto type = cast<RankedTensorType>(constant.getType());
+  if (type.getNumElements() <= kMostDims && type.getElementType().isF32())
+    if (auto bytes = readBytes(constant)) {
+      SmallVector<float> elements(type.getNumElements());
+      std::memcpy(elements.data(), bytes->getBufferStart(),
+                  bytes->getBufferSize());
+      return het::ConstantOp::create(
+          builder, constant.getLoc(),
+          DenseElementsAttr::get(type, ArrayRef<float>(elements)));
+    }
+  return use(constant, builder, constant.getLoc());
 }
 
 void OnnxParameters::createSources(func::FuncOp function, OpBuilder &builder) {

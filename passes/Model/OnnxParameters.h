@@ -37,6 +37,9 @@ public:
   mlir::Value use(onnx::InitializerOp constant, mlir::OpBuilder &builder,
                   mlir::Location loc);
 
+  /// The constant's elements, where they are few; else a use of it.
+  mlir::Value elements(onnx::InitializerOp constant, mlir::OpBuilder &builder);
+
   /// Creates a `het.weight_source` for each parameter that `function` uses.
   void createSources(mlir::func::FuncOp function, mlir::OpBuilder &builder);
 

@@ -250,8 +250,15 @@ LogicalResult OnnxToHet::convert(func::FuncOp graph) {
       SmallVector<Value> results;
       if (failed(handlers.lookup(node.getOpType())(view, results)))
         return failure();
+      bool fromShape = node.getOpType() == "Shape" ||
+                       node.getOpType() == "Size" ||
+                       llvm::any_of(node.getInputs(), [&](Value input) {
+                         return conversion.isFromShape(input);
+                       });
       for (auto [index, from] : llvm::enumerate(node.getResults())) {
         Value to = index < results.size() ? results[index] : Value();
+        if (to && fromShape && to.getDefiningOp<het::ConstantOp>())
+          conversion.setFromShape(from);
         if (to)
           conversion.bind(from, to);
         else if (!from.use_empty())

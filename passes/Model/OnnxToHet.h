@@ -16,6 +16,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace autohet {
@@ -27,8 +28,17 @@ public:
       : builder(builder), parameters(parameters) {}
 
   /// The het value of a graph value; null for `onnx.none`. Each call for a
-  /// parameter is one use of it.
-  mlir::Value lookup(mlir::Value value, mlir::Location loc);
+  /// parameter is one use of it, unless `asNumbers` asks for its elements.
+  mlir::Value lookup(mlir::Value value, mlir::Location loc,
+                     bool asNumbers = false);
+
+  /// Shapes, and constants that were computed from them. Floats that meet them
+  /// are numbers of that arithmetic, not weights.
+  bool isFromShape(mlir::Value value) const {
+    return fromShape.contains(value);
+  }
+  void setFromShape(mlir::Value value) { fromShape.insert(value); }
+
   void bind(mlir::Value value, mlir::Value converted) {
     values[value] = converted;
   }
@@ -40,6 +50,7 @@ public:
 private:
   OnnxParameters &parameters;
   llvm::DenseMap<mlir::Value, mlir::Value> values;
+  llvm::DenseSet<mlir::Value> fromShape;
 };
 
 /// One node under conversion, with what handlers ask of it. Everything that
