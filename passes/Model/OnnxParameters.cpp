@@ -271,7 +271,8 @@ Value OnnxParameters::elements(InitializerOp constant, OpBuilder &builder) {
   // A shape has few dims; a table that is looked up by position is no shape.
   constexpr int64_t kMostDims = 16;
   auto type = cast<RankedTensorType>(constant.getType());
-  if (type.getNumElements() <= kMostDims && type.getElementType().isF32())
+  if (type.getRank() <= 1 && type.getNumElements() <= kMostDims &&
+      type.getElementType().isF32())
     if (auto bytes = readBytes(constant)) {
       SmallVector<float> elements(type.getNumElements());
       std::memcpy(elements.data(), bytes->getBufferStart(),
