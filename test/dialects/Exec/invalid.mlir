@@ -1,0 +1,200 @@
+// One program a message of the verifiers, named after the constraint in ExecOps.td
+// that it breaks.
+//
+// RUN: autohet-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{needs positive counts, but has 1 microbatches of 0 in a batch of 1}}
+exec.program @program_c1_size rank 0 of 1 replica 0 stage 0 microbatches 1 of 0 from 0 batch 1 {
+}
+
+// -----
+
+// expected-error @+1 {{needs positive counts, but has 0 microbatches of 1 in a batch of 1}}
+exec.program @program_c1_count rank 0 of 1 replica 0 stage 0 microbatches 0 of 1 from 0 batch 1 {
+}
+
+// -----
+
+// expected-error @+1 {{needs positive counts, but has 1 microbatches of 1 in a batch of 0}}
+exec.program @program_c1_batch rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 0 {
+}
+
+// -----
+
+// expected-error @+1 {{has rank 2 in a world of 2}}
+exec.program @program_c2 rank 2 of 2 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+}
+
+// -----
+
+exec.program @buffer_c1 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  // expected-error @+1 {{needs at least one slot, but has 0}}
+  %x = exec.buffer "x" arena slots 0 : !exec.buffer<tensor<2xf32>>
+}
+
+// -----
+
+exec.program @buffer_c2 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  // expected-error @+1 {{must start at a multiple of 64 bytes, but starts at 100}}
+  %x = exec.buffer "x" arena at 100 : !exec.buffer<tensor<2xf32>>
+}
+
+// -----
+
+exec.program @parameter_rank rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %p = exec.buffer "p" parameter : !exec.buffer<tensor<4x2xf32>>
+  // expected-error @+1 {{describes a box of rank 2 with 1 offsets of 2 dims}}
+  exec.parameter "p" of [4, 2] at [0] %p : (!exec.buffer<tensor<4x2xf32>>)
+}
+
+// -----
+
+exec.program @parameter_c1 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %p = exec.buffer "p" parameter : !exec.buffer<tensor<4x2xf32>>
+  // expected-error @+1 {{reaches outside dim 0: offset 2 and size 4, but the whole has 5}}
+  exec.parameter "p" of [5, 2] at [2, 0] %p : (!exec.buffer<tensor<4x2xf32>>)
+}
+
+// -----
+
+exec.program @parameter_c2 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %p = exec.buffer "p" parameter : !exec.buffer<tensor<4x2xf32>>
+  // expected-error @+1 {{has optimizer state but is not owned here}}
+  exec.parameter "p" of [4, 2] at [0, 0] %p gradient %p states %p : (!exec.buffer<tensor<4x2xf32>>, !exec.buffer<tensor<4x2xf32>>, !exec.buffer<tensor<4x2xf32>>)
+}
+
+// -----
+
+exec.program @parameter_owned rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %p = exec.buffer "p" parameter : !exec.buffer<tensor<4x2xf32>>
+  // expected-error @+1 {{is owned here but has no gradient}}
+  exec.parameter "p" of [4, 2] at [0, 0] owned %p : (!exec.buffer<tensor<4x2xf32>>)
+}
+
+// -----
+
+exec.program @input_c1_role rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  // expected-error @+1 {{has role "output", wanted "input" or "labels"}}
+  exec.input "x" role "output" kind "file" batch_dim 0 vocabulary 0 : tensor<2xi64>
+}
+
+// -----
+
+exec.program @input_c1_kind rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  // expected-error @+1 {{has kind "noise", wanted file, tokens, labels, ones, zeros or arange}}
+  exec.input "x" role "input" kind "noise" batch_dim 0 vocabulary 0 : tensor<2xi64>
+}
+
+// -----
+
+exec.program @output_c1 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  // expected-error @+1 {{describes a box of rank 2 with 2 offsets of 3 dims}}
+  exec.output "y" of [1, 2, 3] at [0, 0] batch_dim 0 : tensor<2x3xf32>
+}
+
+// -----
+
+exec.program @loop_c1 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  exec.stream "compute" {
+    // expected-error @+1 {{goes from 3 to 2}}
+    exec.loop 3 to 2 {
+    }
+  }
+}
+
+// -----
+
+exec.program @launch_c2 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xf32>>
+  %y = exec.buffer "y" arena : !exec.buffer<tensor<2x3xf32>>
+  exec.stream "compute" {
+    // expected-error @+1 {{writes 3 of 2 buffers}}
+    exec.launch @gelu_0(%x, %y) writes 3 : !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<2x3xf32>>
+  }
+}
+
+// -----
+
+exec.program @gemm_sizes rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xf32>>
+  %y = exec.buffer "y" arena : !exec.buffer<tensor<2x3xf32>>
+  exec.stream "compute" {
+    // expected-error @+1 {{needs sizes [batch, m, n, k], but has 3}}
+    exec.gemm %x, %x, %y sizes [2, 3, 3] : !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<2x3xf32>>
+  }
+}
+
+// -----
+
+exec.program @gemm_c1_a rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xf32>>
+  %y = exec.buffer "y" arena : !exec.buffer<tensor<2x3xf32>>
+  exec.stream "compute" {
+    // expected-error @+1 {{a must hold 8 elements, but is 'tensor<2x3xf32>'}}
+    exec.gemm %x, %x, %y sizes [1, 2, 3, 4] : !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<2x3xf32>>
+  }
+}
+
+// -----
+
+exec.program @gemm_c1_b rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xf32>>
+  %y = exec.buffer "y" arena : !exec.buffer<tensor<2x3xf32>>
+  exec.stream "compute" {
+    // expected-error @+1 {{b must hold 9 elements, but is 'tensor<2x3xf32>'}}
+    exec.gemm %x, %x, %y sizes [1, 2, 3, 3] : !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<2x3xf32>>
+  }
+}
+
+// -----
+
+exec.program @gemm_c1_c rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xf32>>
+  %y = exec.buffer "y" arena : !exec.buffer<tensor<2x3xf32>>
+  exec.stream "compute" {
+    // expected-error @+1 {{c must hold 4 elements, but is 'tensor<2x3xf32>'}}
+    exec.gemm %x, %x, %y sizes [1, 2, 2, 3] : !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<2x3xf32>>
+  }
+}
+
+// -----
+
+exec.program @copy_c1 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xf32>>
+  %y = exec.buffer "y" arena : !exec.buffer<tensor<2xi64>>
+  exec.stream "compute" {
+    // expected-error @+1 {{copies 'tensor<2x3xf32>' to 'tensor<2xi64>'}}
+    exec.copy %x to %y : !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<2xi64>>
+  }
+}
+
+// -----
+
+exec.program @reduce_c1_count rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xf32>>
+  %y = exec.buffer "y" arena : !exec.buffer<tensor<5xf32>>
+  exec.stream "compute" {
+    // expected-error @+1 {{sums 'tensor<2x3xf32>' into 'tensor<5xf32>'}}
+    exec.reduce %x to %y : !exec.buffer<tensor<2x3xf32>> to !exec.buffer<tensor<5xf32>>
+  }
+}
+
+// -----
+
+exec.program @reduce_c1_type rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xi64>>
+  %y = exec.buffer "y" arena : !exec.buffer<tensor<2x3xi64>>
+  exec.stream "compute" {
+    // expected-error @+1 {{sums 'tensor<2x3xi64>' into 'tensor<2x3xi64>'}}
+    exec.reduce %x to %y : !exec.buffer<tensor<2x3xi64>> to !exec.buffer<tensor<2x3xi64>>
+  }
+}
+
+// -----
+
+exec.program @hook_c1 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  exec.stream "compute" {
+    // expected-error @+1 {{has place "middle", wanted "begin" or "end"}}
+    exec.hook "middle"
+  }
+}
