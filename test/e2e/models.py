@@ -18,7 +18,7 @@ import numpy as np
 from harness import write_safetensors
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-NAMES = ("gpt", "gpt-untied", "gpt-awkward", "bert", "bert-untied", "llama", "llama-tied")
+NAMES = ("gpt", "gpt-untied", "gpt-awkward", "gpt-dropout", "bert", "bert-untied", "llama", "llama-tied")
 
 
 def zero_gradient(name: str) -> bool:
@@ -30,10 +30,33 @@ def generator(seed: int, name: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64([seed, zlib.crc32(name.encode())]))
 
 
+def add_dropout(graph) -> None:
+    """Dropout as training-mode exports have it: after the embeddings, after each
+    gelu (which tensor parallelism divides) and before each residual sum."""
+    import onnx
+
+    graph.initializer.append(onnx.numpy_helper.from_array(np.array(0.2, np.float32), "dropout_ratio"))
+    graph.initializer.append(onnx.numpy_helper.from_array(np.array(True), "dropout_training"))
+    biased = {node.output[0] for node in graph.node if node.op_type == "Add" and node.input[1].endswith("proj.bias")}
+    nodes = []
+    for node in graph.node:
+        nodes.append(node)
+        name = node.output[0]
+        if name == "add" or node.op_type == "Gelu" or name in biased:
+            node.output[0] = name + "_before_dropout"
+            nodes.append(onnx.helper.make_node(
+                "Dropout", [node.output[0], "dropout_ratio", "dropout_training"], [name], name=name + "_dropout",
+            ))  # fmt: skip
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
 def write_model(name: str, path: str, seed: int = 1) -> None:
     import onnx
 
-    model = onnx.load(os.path.join(HERE, "models", name + ".onnx"))
+    model = onnx.load(os.path.join(HERE, "models", name.replace("-dropout", "") + ".onnx"))
+    if name.endswith("-dropout"):
+        add_dropout(model.graph)
     for tensor in model.graph.initializer:
         if not tensor.name.endswith((".weight", ".bias")):
             continue
