@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Match.h"
+#include "Rotary.h"
 #include "autohet/Passes/Model/Passes.h"
 
 #include "mlir/IR/Matchers.h"
@@ -282,8 +283,8 @@ SmallVector<std::pair<Value, Value>, 2> factorOrders(Value value) {
   return {{mul.getLhs(), mul.getRhs()}, {mul.getRhs(), mul.getLhs()}};
 }
 
-/// x * cos + turn(x) * sin.
-std::optional<Rotation> matchWhole(AddOp add) {
+/// x * cos + turn(x) * sin, the angles of either twice or not.
+std::optional<Rotation> matchRotation(AddOp add) {
   for (auto [straight, turned] : {std::make_pair(add.getLhs(), add.getRhs()),
                                   std::make_pair(add.getRhs(), add.getLhs())})
     for (auto [x, cos] : factorOrders(straight))
@@ -292,7 +293,7 @@ std::optional<Rotation> matchWhole(AddOp add) {
           if (x.getType() != add.getType() || turn.getType() != add.getType())
             continue;
           auto inverse = matchQuarterTurn(turn, x, pairs);
-          if (inverse && holdsTwice(cos, pairs) && holdsTwice(sin, pairs))
+          if (inverse)
             return Rotation{x, cos, sin, pairs, true, *inverse};
         }
   return std::nullopt;
@@ -368,8 +369,11 @@ struct FuseWhole : OpRewritePattern<AddOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AddOp op,
                                 PatternRewriter &rewriter) const override {
-    auto rotation = matchWhole(op);
-    return rotation ? replaceByRotary(rewriter, op, *rotation) : failure();
+    auto rotation = matchRotation(op);
+    if (!rotation || !holdsTwice(rotation->cos, rotation->pairs) ||
+        !holdsTwice(rotation->sin, rotation->pairs))
+      return failure();
+    return replaceByRotary(rewriter, op, *rotation);
   }
 };
 
@@ -432,3 +436,21 @@ struct FuseRotary : autohet::impl::FuseRotaryBase<FuseRotary> {
 };
 
 } // namespace
+
+void autohet::visitRotaryTables(func::FuncOp function,
+                                llvm::function_ref<void(Value)> visit) {
+  function.walk([&](Operation *op) {
+    std::optional<Rotation> rotation;
+    if (auto add = dyn_cast<AddOp>(op))
+      rotation = matchRotation(add);
+    else if (isa<ConcatOp, ReshapeOp>(op))
+      if (auto match = matchByParts(op->getResult(0), isa<ConcatOp>(op)
+                                                          ? Pairs::Halves
+                                                          : Pairs::Neighbours))
+        rotation = match->first;
+    if (!rotation)
+      return;
+    visit(rotation->cos);
+    visit(rotation->sin);
+  });
+}

@@ -166,6 +166,27 @@ def SplitProjections : Pass<"het-split-projections", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::autohet::het::HetDialect"];
 }
 
+def InlineTables : Pass<"het-inline-tables", "::mlir::ModuleOp"> {
+  let summary = "Make constants of masks and rotary tables";
+  let description = [{
+    *Requires*: `het-classify-parameters` has run.
+
+    *Does*: an untrained parameter that only elementwise ops and views use, of at
+    most 4 Mi elements, becomes a `het.constant` with the elements in its file.
+
+    *Ensures*: passes that must look into masks and tables can. The
+    `het.weight_source` stays, as a record of what the file holds.
+
+    ```mlir
+    het.weight_source "mask" in "m.onnx" at 64 untrained because "added to attention scores" : tensor<2x2xf32>
+    %m = het.parameter "mask" untrained : tensor<2x2xf32>
+    // becomes
+    %m = het.constant dense<[[0.0, -3.40282347E+38], [0.0, 0.0]]> : tensor<2x2xf32>
+    ```
+  }];
+  let dependentDialects = ["::autohet::het::HetDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // Fuse: give decomposed formulas their meaning back
 //===----------------------------------------------------------------------===//
