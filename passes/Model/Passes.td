@@ -457,4 +457,34 @@ def PrintUnits : Pass<"het-print-units", "::mlir::func::FuncOp"> {
   }];
 }
 
+//===----------------------------------------------------------------------===//
+// The fence
+//===----------------------------------------------------------------------===//
+
+def VerifyModel : Pass<"het-verify-model", "::mlir::func::FuncOp"> {
+  let summary = "The fence after the Model phase: what later phases rely on";
+  let description = [{
+    *Requires*: nothing. *Does*: changes nothing; reports each violation.
+
+    | after the Model phase | |
+    |---|---|
+    | ops | het ops only, and the return |
+    | types | statically shaped tensors |
+    | trained parameters | each has a `het.gradient`, or `het.no_gradient` says why not; once differentiated |
+    | samples | no op but the loss lets an element of one sample reach another |
+
+    The last is followed from the inputs' `het.batch_dim` through each forward op:
+    transposes and reshapes may move the dim, products may pair it; nothing may
+    reduce, cut, index or permute it. Nor may an operand without samples have
+    rows of its own along it: the sample's place in the batch would matter.
+
+    *Ensures*: the table.
+
+    ```mlir
+    // error: 'het.reduce' op lets one sample reach another: it reduces dim 0, the batch
+    %m = het.reduce mean %x dims [0] keep : (tensor<2x8xf32>) -> tensor<1x8xf32>
+    ```
+  }];
+}
+
 #endif

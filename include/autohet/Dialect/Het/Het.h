@@ -53,6 +53,8 @@ inline constexpr llvm::StringLiteral kNoGradientAttr = "het.no_gradient";
 /// differentiate, replaced by units in number-units.
 inline constexpr llvm::StringLiteral kIdAttr = "het.id";
 inline constexpr llvm::StringLiteral kAdjointOfAttr = "het.adjoint_of";
+/// On an input: which of its dims counts samples.
+inline constexpr llvm::StringLiteral kBatchDimAttr = "het.batch_dim";
 /// On a model function: the batch that it is for, in samples.
 inline constexpr llvm::StringLiteral kBatchSizeAttr = "het.batch_size";
 

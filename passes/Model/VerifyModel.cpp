@@ -1,0 +1,377 @@
+//===- VerifyModel.cpp - the fence after the Model phase --------------------===//
+//
+// What later phases rely on, checked in one place. The subtle rule: samples
+// must not meet before the loss, or a batch could not be cut into microbatches.
+// Each value is followed for which of its dims counts samples; an op through
+// which an element of one sample could reach another is an error.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Match.h"
+#include "autohet/Passes/Model/Passes.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace autohet::het;
+
+namespace autohet {
+#define GEN_PASS_DEF_VERIFYMODEL
+#include "autohet/Passes/Model/Passes.h.inc"
+} // namespace autohet
+
+using namespace autohet;
+
+namespace {
+
+/// Which dim of a value counts samples; nothing where no sample is in it.
+using BatchDim = std::optional<int64_t>;
+
+/// Whether all rows of dim `dim` are equal, as in a broadcast.
+bool isUniform(Value value, int64_t dim) {
+  if (dim < 0 || typeOf(value).getDimSize(dim) == 1 || getSplatValue(value))
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (auto broadcast = dyn_cast_if_present<BroadcastOp>(op))
+    return isUniform(broadcast.getOperand(),
+                     dim - (broadcast.getType().getRank() -
+                            typeOf(broadcast.getOperand()).getRank()));
+  if (!isa_and_present<ElementwiseOpInterface>(op))
+    return false;
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    return isUniform(
+        operand, dim - (typeOf(value).getRank() - typeOf(operand).getRank()));
+  });
+}
+
+/// Follows the batch dim through a function.
+class SampleTracking {
+public:
+  LogicalResult run(func::FuncOp function);
+
+private:
+  BatchDim of(Value value) const { return dims.lookup(value); }
+  /// The dim of the op's results, or failure after a diagnostic.
+  FailureOr<BatchDim> follow(Operation *op);
+  FailureOr<BatchDim> followAligned(Operation *op, ValueRange operands,
+                                    int64_t rank);
+  FailureOr<BatchDim> followMatmul(MatmulOp op);
+  FailureOr<BatchDim> followReduce(ReduceOp op);
+  FailureOr<BatchDim> followReshape(ReshapeOp op);
+  FailureOr<BatchDim> followGather(GatherOp op);
+  FailureOr<BatchDim> followGatherNd(GatherNdOp op);
+  InFlightDiagnostic mixes(Operation *op) {
+    return op->emitOpError("lets one sample reach another: ");
+  }
+
+  /// The loss, by which alone samples may meet: scaled by the label count.
+  bool isLoss(Operation *op) const;
+
+  llvm::DenseMap<Value, BatchDim> dims;
+  func::FuncOp function;
+};
+
+bool SampleTracking::isLoss(Operation *op) const {
+  auto isCount = [&](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (!argument)
+      return false;
+    auto role =
+        const_cast<func::FuncOp &>(function).getArgAttrOfType<StringAttr>(
+            argument.getArgNumber(), kRoleAttr);
+    return role && role.getValue() == "inverse_label_count";
+  };
+  return isa<CrossEntropyOp>(op) ||
+         llvm::all_of(op->getUsers(), [&](Operation *user) {
+           return isBackward(user) ||
+                  (isa<MulOp>(user) &&
+                   llvm::any_of(user->getOperands(), isCount));
+         });
+}
+
+/// Operands that broadcast against each other, as in elementwise ops.
+FailureOr<BatchDim> SampleTracking::followAligned(Operation *op,
+                                                  ValueRange operands,
+                                                  int64_t rank) {
+  BatchDim result;
+  for (Value operand : operands) {
+    BatchDim dim = of(operand);
+    if (!dim)
+      continue;
+    int64_t aligned = *dim + rank - typeOf(operand).getRank();
+    if (result && *result != aligned)
+      return mixes(op) << "samples are counted by dim " << *result
+                       << " of one operand and by dim " << aligned
+                       << " of another";
+    result = aligned;
+  }
+  if (!result)
+    return result;
+  for (Value operand : operands) {
+    int64_t own = *result - (rank - typeOf(operand).getRank());
+    if (!of(operand) && !isUniform(operand, own))
+      return op->emitOpError("treats samples unlike: operand ")
+             << operand.getType()
+             << " has rows of its own along the batch, dim " << own;
+  }
+  return result;
+}
+
+FailureOr<BatchDim> SampleTracking::followMatmul(MatmulOp op) {
+  BatchDim result;
+  int64_t kept = op.getLhsBatch().size();
+  for (bool left : {true, false}) {
+    Value side = left ? op.getLhs() : op.getRhs();
+    Value other = left ? op.getRhs() : op.getLhs();
+    auto batch = left ? op.getLhsBatch() : op.getRhsBatch();
+    auto otherBatch = left ? op.getRhsBatch() : op.getLhsBatch();
+    auto contract = left ? op.getLhsContract() : op.getRhsContract();
+    BatchDim dim = of(side);
+    if (dim && llvm::is_contained(contract, *dim))
+      return mixes(op) << "it sums over dim " << *dim << " of its "
+                       << (left ? "lhs" : "rhs") << ", the batch";
+    BatchDim own;
+    for (int64_t d = 0, rank = typeOf(side).getRank(); d < rank; ++d) {
+      if (llvm::is_contained(contract, d))
+        continue;
+      const auto *paired = llvm::find(batch, d);
+      if (paired == batch.end()) {
+        if (dim == d)
+          own = kept;
+        ++kept;
+        continue;
+      }
+      if (dim != d)
+        continue;
+      int64_t pair = paired - batch.begin();
+      if (of(other) != BatchDim(otherBatch[pair]))
+        return mixes(op) << "the batch of one operand, dim " << d
+                         << ", is paired with dim " << otherBatch[pair]
+                         << " of the other";
+      own = pair;
+    }
+    if (own && result && *own != *result)
+      return mixes(op) << "each row of one operand's batch meets each of the "
+                          "other's";
+    if (own)
+      result = own;
+  }
+  return result;
+}
+
+FailureOr<BatchDim> SampleTracking::followReduce(ReduceOp op) {
+  BatchDim dim = of(op.getOperand());
+  if (!dim)
+    return dim;
+  if (llvm::is_contained(op.getDims(), *dim)) {
+    if (isLoss(op))
+      return BatchDim();
+    return mixes(op) << "it reduces dim " << *dim << ", the batch";
+  }
+  if (op.getKeep())
+    return dim;
+  return BatchDim(*dim - llvm::count_if(op.getDims(), [&](int64_t reduced) {
+    return reduced < *dim;
+  }));
+}
+
+FailureOr<BatchDim> SampleTracking::followReshape(ReshapeOp op) {
+  BatchDim dim = of(op.getOperand());
+  if (!dim)
+    return dim;
+  ArrayRef<int64_t> from = typeOf(op.getOperand()).getShape();
+  int64_t before = 1, extent = from[*dim];
+  for (int64_t d = 0; d < *dim; ++d)
+    before *= from[d];
+  int64_t product = 1;
+  for (auto [d, size] : llvm::enumerate(op.getShape())) {
+    if (product == before && size == extent)
+      return BatchDim(d);
+    product *= size;
+  }
+  // One sample alone cannot be mixed with others.
+  if (extent == 1)
+    return BatchDim();
+  return mixes(op) << "dim " << *dim << " of " << op.getOperand().getType()
+                   << ", the batch, is no dim of " << op.getType();
+}
+
+FailureOr<BatchDim> SampleTracking::followGather(GatherOp op) {
+  BatchDim operand = of(op.getOperand()), indices = of(op.getIndices());
+  int64_t dim = op.getDim();
+  if (operand && *operand == dim)
+    return mixes(op) << "it looks rows up along dim " << dim << ", the batch";
+  if (operand && indices)
+    return mixes(op) << "each sample's indices look into all samples";
+  if (indices)
+    return BatchDim(dim + *indices);
+  if (operand && *operand > dim)
+    return BatchDim(*operand - 1 + typeOf(op.getIndices()).getRank());
+  return operand;
+}
+
+FailureOr<BatchDim> SampleTracking::followGatherNd(GatherNdOp op) {
+  BatchDim operand = of(op.getOperand()), indices = of(op.getIndices());
+  int64_t paired = op.getBatchDims();
+  int64_t tuple = typeOf(op.getIndices()).getShape().back();
+  if (operand && *operand < paired) {
+    if (indices && *indices != *operand)
+      return mixes(op) << "its operands count samples by unlike dims";
+    return operand;
+  }
+  if (operand && *operand < paired + tuple)
+    return mixes(op) << "it looks elements up along dim " << *operand
+                     << ", the batch";
+  if (operand && indices)
+    return mixes(op) << "each sample's indices look into all samples";
+  if (operand)
+    return BatchDim(*operand - paired - tuple +
+                    typeOf(op.getIndices()).getRank() - 1);
+  return indices;
+}
+
+FailureOr<BatchDim> SampleTracking::follow(Operation *op) {
+  if (llvm::none_of(op->getOperands(), [&](Value v) { return of(v); }))
+    return BatchDim();
+  using Result = FailureOr<BatchDim>;
+  BatchDim first = of(op->getOperand(0));
+  return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case([&](MatmulOp matmul) { return followMatmul(matmul); })
+      .Case([&](ReduceOp reduce) { return followReduce(reduce); })
+      .Case([&](ReshapeOp reshape) { return followReshape(reshape); })
+      .Case([&](GatherOp gather) { return followGather(gather); })
+      .Case([&](GatherNdOp gather) { return followGatherNd(gather); })
+      .Case<DropoutOp, CrossEntropyOp>([&](auto) { return Result(first); })
+      .Case<SoftmaxOp, LayerNormOp, RmsNormOp>([&](auto) -> Result {
+        if (first && *first == typeOf(op->getOperand(0)).getRank() - 1)
+          return mixes(op) << "it works along dim " << *first << ", the batch";
+        return first;
+      })
+      .Case([&](EmbeddingOp embedding) -> Result {
+        if (of(embedding.getTable()))
+          return mixes(op) << "its table is made of samples";
+        return of(embedding.getIds());
+      })
+      .Case([&](TransposeOp transpose) -> Result {
+        const auto *at = llvm::find(transpose.getPermutation(), *first);
+        return BatchDim(at - transpose.getPermutation().begin());
+      })
+      .Case([&](BroadcastOp broadcast) -> Result {
+        return BatchDim(*first + broadcast.getType().getRank() -
+                        typeOf(broadcast.getOperand()).getRank());
+      })
+      .Case([&](SliceOp slice) -> Result {
+        if (slice.getSizes()[*first] ==
+                typeOf(slice.getOperand()).getDimSize(*first) &&
+            slice.getStrides()[*first] == 1)
+          return first;
+        return mixes(op) << "it takes a part of dim " << *first
+                         << ", the batch";
+      })
+      .Case([&](ConcatOp concat) -> Result {
+        Result dim = followAligned(op, op->getOperands(),
+                                   typeOf(concat.getResult()).getRank());
+        if (succeeded(dim) && *dim && **dim == int64_t(concat.getDim()))
+          return mixes(op) << "it appends along dim " << **dim << ", the batch";
+        return dim;
+      })
+      .Case<AttentionOp, RotaryOp>([&](auto) -> Result {
+        Result dim = followAligned(op, op->getOperands(), 4);
+        if (succeeded(dim) && *dim && **dim != 0)
+          return mixes(op) << "samples are counted by dim " << **dim
+                           << ", not by dim 0";
+        return dim;
+      })
+      .Default([&](Operation *) -> Result {
+        if (isa<ElementwiseOpInterface>(op))
+          return followAligned(op, op->getOperands(),
+                               typeOf(op->getResult(0)).getRank());
+        return mixes(op) << "it is not known to keep them apart";
+      });
+}
+
+LogicalResult SampleTracking::run(func::FuncOp func) {
+  function = func;
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    if (auto dim =
+            function.getArgAttrOfType<IntegerAttr>(number, kBatchDimAttr))
+      dims[argument] = dim.getInt();
+    else if (auto role =
+                 function.getArgAttrOfType<StringAttr>(number, kRoleAttr);
+             role && role.getValue() == "labels")
+      dims[argument] = 0;
+  }
+  bool failedAny = false;
+  for (Operation &op : function.front().without_terminator()) {
+    // Weight gradients are sums over samples: the adjoint of what was checked.
+    if (isBackward(&op) || op.getNumResults() == 0)
+      continue;
+    auto dim = follow(&op);
+    failedAny |= failed(dim);
+    if (succeeded(dim) && *dim)
+      for (Value result : op.getResults())
+        if (**dim < typeOf(result).getRank())
+          dims[result] = *dim;
+  }
+  return failure(failedAny);
+}
+
+//===----------------------------------------------------------------------===//
+// The fence
+//===----------------------------------------------------------------------===//
+
+struct VerifyModel : autohet::impl::VerifyModelBase<VerifyModel> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isExternal())
+      return;
+    if (failed(verifyOps(function)) || failed(verifyGradients(function)) ||
+        failed(SampleTracking().run(function)))
+      signalPassFailure();
+  }
+
+  /// Only het, on static tensors.
+  LogicalResult verifyOps(func::FuncOp function) {
+    bool failedAny = false;
+    function.walk([&](Operation *op) {
+      if (op == function || isa<func::ReturnOp>(op))
+        return;
+      if (!isa_and_present<HetDialect>(op->getDialect())) {
+        op->emitOpError("is left after the Model phase, which leaves het ops "
+                        "only");
+        failedAny = true;
+        return;
+      }
+      for (Value result : op->getResults())
+        if (auto type = dyn_cast<RankedTensorType>(result.getType());
+            !type || !type.hasStaticShape()) {
+          op->emitOpError("must have a static shape after the Model phase, but "
+                          "has ")
+              << result.getType();
+          failedAny = true;
+        }
+    });
+    return failure(failedAny);
+  }
+
+  /// Once there are gradients: one of each trained parameter, or a reason.
+  LogicalResult verifyGradients(func::FuncOp function) {
+    llvm::StringSet<> names;
+    function.walk([&](GradientOp op) { names.insert(op.getName()); });
+    if (names.empty())
+      return success();
+    bool failedAny = false;
+    function.walk([&](ParameterOp op) {
+      if (!op.isTrained() || op->hasAttr(kNoGradientAttr) ||
+          names.contains(op.getName()))
+        return;
+      op.emitOpError("has neither a gradient nor a reason to have none");
+      failedAny = true;
+    });
+    return failure(failedAny);
+  }
+};
+
+} // namespace
