@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Rotary.h"
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Passes/Model/Parameters.h"
 #include "autohet/Passes/Model/Passes.h"
@@ -149,6 +150,11 @@ void markRotary(AddOp sum, Reasons &reasons) {
 }
 
 void markRoles(func::FuncOp function, Reasons &reasons) {
+  // Whether a rotary pattern is one is seen in its tables, later; that these
+  // are tables, now.
+  autohet::visitRotaryTables(function, [&](Value table) {
+    TableSlice(table).mark(reasons, "rotates queries and keys");
+  });
   function.walk([&](Operation *op) {
     if (isa<SinOp, CosOp>(op))
       TableSlice(op->getOperand(0)).mark(reasons, "feeds sine or cosine");

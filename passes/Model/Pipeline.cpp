@@ -27,6 +27,8 @@ void autohet::buildModelPipeline(OpPassManager &pm, const ModelPipelineOptions &
   ClassifyParametersOptions roles;
   roles.constants = options.constants;
   pm.addPass(createClassifyParameters(roles));
+  // Causal masks and doubled angles are seen in the elements only.
+  pm.addPass(createInlineTables());
   // Canonical form: the batch is dim 0 everywhere, views are folded into their
   // readers, so that patterns meet one spelling.
   add(createCanonicalizerPass());
@@ -47,6 +49,7 @@ void autohet::buildModelPipeline(OpPassManager &pm, const ModelPipelineOptions &
   if (!options.differentiate) {
     add(createBoundInputs());
     add(createNumberUnits());
+    add(createVerifyModel());
     return;
   }
   if (!options.freeze.empty()) {
@@ -63,6 +66,8 @@ void autohet::buildModelPipeline(OpPassManager &pm, const ModelPipelineOptions &
   add(createDifferentiate());
   // Last: backward ops go to the unit of the op that they serve.
   add(createNumberUnits());
+  // The fence: what the Plan phase relies on.
+  add(createVerifyModel());
 }
 
 void autohet::registerModelPipelines() {
