@@ -342,6 +342,7 @@ void Trainer::evaluate(uint64_t step) {
   for (uint64_t batch = 0; batch < batches; ++batch) {
     Pass pass = makePass(batch, *evaluation);
     pass.updates = false;
+    pass.evaluates = true;
     walker->run(pass);
     double weight = labelCount ? double(labelCount) : 1;
     sum += loss * weight;

@@ -198,6 +198,7 @@ void Walker::execute(uint32_t stream, const ah_command &command, int64_t microba
     ah_kernel_context context = {};
     context.seed = pass.seed;
     context.step = pass.step;
+    context.evaluates = pass.evaluates;
     context.first_sample = program.header().first_sample +
                            uint64_t(microbatch) * program.header().microbatch_size;
     check(device.launch(memory.device, stream, program.kernel(argument), addresses,

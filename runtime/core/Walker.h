@@ -31,6 +31,8 @@ struct Pass {
   uint64_t labelCount = 0;
   /// Parameters change if the agreement, too, lets them.
   bool updates = true;
+  /// Not a training step: no dropout.
+  bool evaluates = false;
   /// Look at every result for NaN and infinity.
   bool scans = false;
   /// Set by the agreement.

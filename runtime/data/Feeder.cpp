@@ -94,6 +94,9 @@ const std::shared_ptr<Text> &Feeder::needText(const ah_port &port) {
     int64_t length = program.header().sequence_length ? program.header().sequence_length
                                                       : sampleElements(port);
     text = std::make_shared<Text>(program, options.text, length, port.vocabulary);
+    // Wrapped ids are within the vocabulary: only the dtype gives them away.
+    if (std::string warning = text->warning(); !warning.empty())
+      texts.push_back(warning);
   }
   return text;
 }

@@ -40,6 +40,8 @@ public:
   /// Windows, ~0 for drawn tokens.
   uint64_t windows() const { return order ? windowCount : ~uint64_t(0); }
   int64_t sampleLength() const { return length; }
+  /// Words about a dtype that cannot hold all of the vocabulary, or nothing.
+  std::string warning() const;
 
 private:
   bool masks(uint64_t sample, int64_t position, uint32_t *choice) const;

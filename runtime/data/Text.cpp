@@ -29,6 +29,15 @@ Text::Text(const Program &program, const Options &options, int64_t length,
   order.emplace(windowCount, options.seed, options.shuffled);
 }
 
+std::string Text::warning() const {
+  if (!file || vocabulary <= 0 || file->largestId() >= uint64_t(vocabulary) - 1)
+    return "";
+  return format("'%s': its dtype holds ids up to %llu, the vocabulary has %lld entries: were "
+                "larger ids cut off when it was written?",
+                file->path().c_str(), (unsigned long long)file->largestId(),
+                (long long)vocabulary);
+}
+
 void Text::check(uint64_t window, const int64_t *tokens, uint64_t number) const {
   if (vocabulary <= 0)
     return;

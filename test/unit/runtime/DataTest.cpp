@@ -349,3 +349,19 @@ TEST(Weights, InitDependsOnNameAndGlobalIndexAlone) {
   low.insert(low.end(), high.begin(), high.end());
   EXPECT_EQ(whole, low);
 }
+
+// 16 bits under a vocabulary of 119,547: wrapped ids all look right.
+TEST(Feeder, NarrowDtypesAreMentioned) {
+  TemporaryFolder folder;
+  writeFile(folder / "t.bin", std::string(400, '\5'));
+  ProgramBuilder builder;
+  tokenModel(builder, AH_CAUSAL, 119547);
+  Program program(builder.build());
+  FeedOptions options;
+  options.text.path = folder / "t.bin";
+  options.text.dtype = "uint16";
+  EXPECT_THAT(Feeder(program, options).warnings(),
+              testing::ElementsAre(HasSubstr("its dtype holds ids up to 65535")));
+  options.text.dtype = "int32";
+  EXPECT_THAT(errorOf([&] { Feeder(program, options).countLabels(0); }), "no error");
+}

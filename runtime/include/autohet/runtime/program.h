@@ -205,6 +205,7 @@ typedef struct ah_kernel_context {
   uint64_t first_sample; /* global number of the microbatch's first sample in this step's batch */
   int64_t error_index;   /* set by a kernel that returns nonzero: which element */
   int64_t error_value;   /* and what it held */
+  uint64_t evaluates;    /* nonzero: dropout keeps everything, unscaled */
 } ah_kernel_context;
 
 /* `operands` are the addresses of the command's buffers. 0 is success; 1 is
