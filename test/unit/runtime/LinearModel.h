@@ -82,7 +82,7 @@ public:
       auto *loss = (float *)operands[3], *inverse = (float *)operands[4];
       *loss = 0;
       for (int64_t i = 0; i < rows(); ++i) {
-        *loss += (y[i] - t[i]) * (y[i] - t[i]);
+        *loss += (y[i] - t[i]) * (y[i] - t[i]) * *inverse;
         dy[i] = 2 * (y[i] - t[i]) * *inverse;
       }
       return 0;
