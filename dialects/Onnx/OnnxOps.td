@@ -64,7 +64,7 @@ def Onnx_InitializerOp : Onnx_Op<"initializer", [Pure]> {
     Example:
     ```mlir
     %w = onnx.initializer "wte.weight" file "gpt2.onnx" offset 4096 bytes 12416 : tensor<97x32xf32>
-    %s = onnx.initializer "shape" value dense<[-1, 32]> : tensor<2xi64>
+    %s = onnx.initializer "shape" value dense<[-1, 32]> : tensor<2xi64> : tensor<2xi64>
     ```
   }];
   let arguments = (ins StrAttr:$name, OptionalAttr<ElementsAttr>:$value,
