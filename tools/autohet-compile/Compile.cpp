@@ -13,6 +13,7 @@
 #include "autohet/Dialect/Dist/Dist.h"
 #include "autohet/Dialect/Exec/Exec.h"
 #include "autohet/Dialect/Het/Het.h"
+#include "autohet/Dialect/Onnx/Onnx.h"
 #include "autohet/Frontend/ONNX.h"
 #include "autohet/Passes/Codegen/CompileKernels.h"
 #include "autohet/Passes/Codegen/EmitNodeImage.h"
@@ -22,6 +23,9 @@
 #include "autohet/Passes/Plan/Pipeline.h"
 #include "autohet/Passes/Schedule/Passes.h"
 #include "autohet/Passes/Schedule/Pipeline.h"
+#include "autohet/Passes/Schedule/SimulatePrograms.h"
+#include "autohet/Report/Report.h"
+#include "autohet/Simulator/Simulate.h"
 #include "autohet/Support/Hash.h"
 #include "autohet/Support/Quantity.h"
 #include "autohet/Target/CPU/LinkNode.h"
@@ -49,11 +53,16 @@ private:
   LogicalResult readCluster();
   FailureOr<OwningOpRef<ModuleOp>> modelPhase(int64_t batch, bool differentiate);
   LogicalResult choosePlan();
+  LogicalResult readPlan();
+  LogicalResult searchPlan();
+  FailureOr<int64_t> fixedBatch();
   LogicalResult buildModels();
+  LogicalResult finishPlan();
   LogicalResult planPhase();
   LogicalResult schedulePhase();
   LogicalResult compileKernelsOfModule();
   LogicalResult checkMemory();
+  LogicalResult simulatePrograms();
   LogicalResult emitNodes();
 
   //===--- helpers ---===//
@@ -65,12 +74,17 @@ private:
     return success();
   }
   void bindInputs(func::FuncOp model);
+  /// Rates of a cluster file are somebody's measurement; without one they are
+  /// assumed, and a prediction would be a guess.
+  bool hasRates() const { return !options.cluster.empty() || !options.hostfile.empty(); }
 
   const CompileOptions &options;
   MLIRContext &context;
   Location unknown;
   std::optional<Cluster> cluster;
   Plan plan;
+  PlannerResult planned;  ///< the plan with its predicted cost
+  double simulated_s = 0; ///< a step of the programs
   UnitTable units;
   OwningOpRef<ModuleOp> module;
   llvm::MapVector<int64_t, OwningOpRef<ModuleOp>> models; ///< by microbatch size
@@ -78,6 +92,13 @@ private:
   SmallVector<func::FuncOp> kernels;
   SmallVector<cpu::KernelObject> kernelObjects;
 };
+
+static func::FuncOp modelOf(ModuleOp module) {
+  for (auto func : module.getOps<func::FuncOp>())
+    if (func->hasAttr(het::kBatchSizeAttr))
+      return func;
+  return nullptr;
+}
 
 //===----------------------------------------------------------------------===//
 // Cluster and plan
@@ -104,25 +125,14 @@ LogicalResult Compiler::readCluster() {
   return success();
 }
 
-/// The pinned plan, or the model whole on the cluster's only device.
+/// The pinned plan; the model whole on the cluster's only device; or what the
+/// planner finds.
 LogicalResult Compiler::choosePlan() {
-  if (!options.plan.empty()) {
-    llvm::Expected<Plan> read = loadPlan(options.plan);
-    if (!read)
-      return error(read.takeError());
-    plan = std::move(*read);
-    if (options.globalBatch && options.globalBatch != plan.global_batch)
-      return error("--global-batch " + llvm::Twine(options.globalBatch) + ", but the plan " +
-                   options.plan + " is for " + llvm::Twine(plan.global_batch));
-    for (const Replica &replica : plan.replicas)
-      if (options.microbatch && options.microbatch != replica.microbatch_size)
-        return error("--microbatch " + llvm::Twine(options.microbatch) + ", but the plan " +
-                     options.plan + " has microbatches of " + llvm::Twine(replica.microbatch_size));
-    return success();
-  }
-  if (cluster->devices().size() != 1)
-    return error("a cluster of " + llvm::Twine(cluster->devices().size()) +
-                 " devices needs --plan: planning by itself is not there yet");
+  if (!options.plan.empty())
+    return readPlan();
+  if (cluster->devices().size() > 1 && options.emit != Emit::Differentiated &&
+      options.emit != Emit::Units)
+    return searchPlan();
   // 0: the batch that the file has.
   Replica replica;
   replica.microbatch_size = options.microbatch;
@@ -130,6 +140,79 @@ LogicalResult Compiler::choosePlan() {
   replica.stages.push_back({{}, {cluster->devices().front().name}, {}});
   plan.replicas = {replica};
   return success();
+}
+
+LogicalResult Compiler::readPlan() {
+  llvm::Expected<Plan> read = loadPlan(options.plan);
+  if (!read)
+    return error(read.takeError());
+  plan = std::move(*read);
+  if (options.globalBatch && options.globalBatch != plan.global_batch)
+    return error("--global-batch " + llvm::Twine(options.globalBatch) + ", but the plan " +
+                 options.plan + " is for " + llvm::Twine(plan.global_batch));
+  for (const Replica &replica : plan.replicas)
+    if (options.microbatch && options.microbatch != replica.microbatch_size)
+      return error("--microbatch " + llvm::Twine(options.microbatch) + ", but the plan " +
+                   options.plan + " has microbatches of " + llvm::Twine(replica.microbatch_size));
+  return success();
+}
+
+/// Plans with the units of a provisional model: what they cost for one sample
+/// does not depend on the microbatch.
+LogicalResult Compiler::searchPlan() {
+  FailureOr<int64_t> fixed = fixedBatch();
+  if (failed(fixed))
+    return failure();
+  FailureOr<OwningOpRef<ModuleOp>> provisional = modelPhase(*fixed ? *fixed : 1, true);
+  if (failed(provisional))
+    return failure();
+  UnitTable table = collectUnits(modelOf(**provisional));
+
+  PlannerOptions wanted;
+  wanted.optimizer = *parseOptimizer(options.optimizer);
+  wanted.state_owner = options.stateOwner;
+  if (*fixed)
+    wanted.microbatch_size = *fixed;
+  if (!options.schedule.empty())
+    wanted.schedule = *parseSchedule(options.schedule);
+  if (!options.globalBatch)
+    return error("a cluster of " + llvm::Twine(cluster->devices().size()) +
+                 " devices needs --global-batch: how many samples they share in a step");
+  wanted.global_batch = options.globalBatch;
+  llvm::Expected<PlannerResult> found = findPlan(options.planner, table, *cluster, wanted);
+  if (!found)
+    return error(found.takeError());
+  planned = std::move(*found);
+  plan = planned.best.plan;
+  return success();
+}
+
+/// The microbatch that options or the file fix; 0 where it is free.
+FailureOr<int64_t> Compiler::fixedBatch() {
+  if (options.microbatch || !options.batchDim.empty())
+    return options.microbatch;
+  OwningOpRef<ModuleOp> imported = importOnnxFile(options.model, context);
+  if (!imported)
+    return failure();
+  // Dim 0 of the first integer input, as the Model phase sees it.
+  for (auto graph : imported->getOps<func::FuncOp>())
+    for (BlockArgument argument : graph.getArguments()) {
+      auto type = dyn_cast<RankedTensorType>(argument.getType());
+      if (!type || type.getRank() == 0 || !type.getElementType().isInteger())
+        continue;
+      auto dims = graph.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), onnx::kDimsAttr);
+      auto symbol = dims ? dyn_cast<StringAttr>(dims[0]) : StringAttr();
+      if (!symbol)
+        return type.getDimSize(0);
+      for (StringRef binding : options.dims) {
+        auto [name, extent] = binding.split('=');
+        int64_t bound = 0;
+        if (name == symbol.getValue() && !extent.getAsInteger(10, bound))
+          return bound;
+      }
+      return 0;
+    }
+  return 0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -200,13 +283,6 @@ void Compiler::bindInputs(func::FuncOp model) {
   });
 }
 
-static func::FuncOp modelOf(ModuleOp module) {
-  for (auto func : module.getOps<func::FuncOp>())
-    if (func->hasAttr(het::kBatchSizeAttr))
-      return func;
-  return nullptr;
-}
-
 /// One differentiated model a distinct microbatch size; the plan's open
 /// questions (the file's own batch, all units on one device) are answered here.
 LogicalResult Compiler::buildModels() {
@@ -225,8 +301,13 @@ LogicalResult Compiler::buildModels() {
     models.insert({size, std::move(*built)});
   }
   units = collectUnits(modelOf(*models.front().second));
+  return success();
+}
 
-  if (options.plan.empty()) {
+/// Fills in what was open until the units were known, and judges the plan.
+LogicalResult Compiler::finishPlan() {
+  bool isFound = !planned.best.plan.replicas.empty();
+  if (options.plan.empty() && !isFound) {
     Replica &replica = plan.replicas.front();
     plan.global_batch = options.globalBatch ? options.globalBatch : replica.microbatch_size;
     replica.microbatches = plan.global_batch / replica.microbatch_size;
@@ -240,10 +321,23 @@ LogicalResult Compiler::buildModels() {
     for (const Unit &unit : units.units)
       replica.stages.front().units.push_back(unit.id);
     plan.structure_hash = units.structure_hash;
-    plan.schedule = *parseSchedule(options.schedule);
+    plan.schedule = *parseSchedule(options.schedule.empty() ? "1f1b" : options.schedule);
     plan.state_owner = options.stateOwner;
     plan.optimizer = *parseOptimizer(options.optimizer);
   }
+  std::vector<std::string> problems = verifyPlan(plan, units, *cluster);
+  for (const std::string &problem : problems)
+    (void)error("plan: " + problem);
+  if (!problems.empty())
+    return failure();
+  if (!isFound)
+    planned = judgePlan(plan,
+                        options.plan.empty() ? "one device: nothing to plan"
+                                             : "the plan of " + options.plan,
+                        units, *cluster);
+  if (hasRates())
+    (options.emit < Emit::Objects ? llvm::errs() : llvm::outs())
+        << formatPlannerResult(planned, units, *cluster);
   return success();
 }
 
@@ -252,12 +346,6 @@ LogicalResult Compiler::buildModels() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult Compiler::planPhase() {
-  std::vector<std::string> problems = verifyPlan(plan, units, *cluster);
-  for (const std::string &problem : problems)
-    (void)error("plan: " + problem);
-  if (!problems.empty())
-    return failure();
-
   module = std::move(models.front().second);
   for (auto &[size, other] : llvm::drop_begin(models))
     modelOf(*other)->moveBefore(modelOf(*module));
@@ -315,6 +403,25 @@ LogicalResult Compiler::checkMemory() {
                      formatQuantity(limit, Dimension::Bytes));
   }
   return result;
+}
+
+/// What a step takes by the programs that will run: the planner's closed forms
+/// know nothing of single commands.
+LogicalResult Compiler::simulatePrograms() {
+  FailureOr<SimProgram> programs = simProgramOf(*module, *cluster);
+  if (failed(programs))
+    return failure();
+  SimOptions steps;
+  steps.steps = 3; // the first begins with nothing under way
+  llvm::Expected<SimResult> result = simulate(*programs, steps);
+  if (!result)
+    return error("the programs wait for each other forever: " +
+                 llvm::toString(result.takeError()));
+  simulated_s = result->step_s.back();
+  if (hasRates())
+    llvm::outs() << "simulated: " << formatQuantity(simulated_s, Dimension::Seconds)
+                 << " a step of the programs\n";
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -418,9 +525,12 @@ LogicalResult Compiler::emitNodes() {
       return error(std::move(problem));
   }
 
+  Report report = describePlan(facts.name, planned, units, *cluster);
+  report.comparison.insert(report.comparison.begin(), {"the programs, simulated", simulated_s});
   for (auto [name, text] : {std::pair<StringRef, std::string>{"plan.json", formatPlan(plan)},
                             {"weights.index", formatWeightsIndex(*module, units.structure_hash, trained)},
-                            {"manifest.json", manifest}})
+                            {"manifest.json", manifest},
+                            {"report.html", formatReport(report)}})
     if (llvm::Error problem = writeFile(file(name), text))
       return error(std::move(problem));
   llvm::sys::fs::remove_directories(folder);
@@ -459,7 +569,7 @@ LogicalResult Compiler::run() {
     llvm::outs() << formatUnitTable(units);
     return success();
   }
-  if (failed(planPhase()))
+  if (failed(finishPlan()) || failed(planPhase()))
     return failure();
   if (options.emit == Emit::Planned)
     return print();
@@ -467,6 +577,8 @@ LogicalResult Compiler::run() {
     return failure();
   if (options.emit == Emit::Scheduled || options.emit == Emit::Programs)
     return print();
+  if (failed(simulatePrograms()))
+    return failure();
   return emitNodes();
 }
 

@@ -3,8 +3,7 @@
 #ifndef AUTOHET_TOOLS_COMPILE_COMPILE_H
 #define AUTOHET_TOOLS_COMPILE_COMPILE_H
 
-#include "autohet/Cluster/Cluster.h"
-#include "autohet/Plan/Plan.h"
+#include "Planning.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -22,7 +21,8 @@ struct CompileOptions {
   // Placement.
   std::string cluster, hostfile, plan;
   int64_t globalBatch = 0, microbatch = 0; ///< 0: not given
-  std::string schedule = "1f1b", stateOwner = "spread";
+  PlannerKind planner = PlannerKind::Asymmetric; ///< without a plan
+  std::string schedule, stateOwner = "spread";   ///< no schedule: the better one
   // What the model is.
   std::vector<std::string> dims, ties, shared, binds;
   std::string batchDim, constants, freeze;

@@ -30,10 +30,15 @@ struct CommandLine {
                             cl::value_desc("file"), cl::cat(placement)};
   cl::opt<int64_t> globalBatch{"global-batch", cl::desc("Samples a step, on all devices together"),
                                cl::value_desc("N"), cl::cat(placement)};
-  cl::opt<int64_t> microbatch{"microbatch", cl::desc("Samples a microbatch; default: as in the file"),
+  cl::opt<int64_t> microbatch{"microbatch", cl::desc("Samples a microbatch; default: as in the file, else the planner's choice"),
                               cl::value_desc("N"), cl::cat(placement)};
-  cl::opt<std::string> schedule{"schedule", cl::desc("Order of microbatches without a plan: 1f1b or gpipe"),
-                                cl::init("1f1b"), cl::cat(placement)};
+  cl::opt<PlannerKind> planner{
+      "planner", cl::desc("What plan to make"), cl::init(PlannerKind::Asymmetric), cl::cat(placement),
+      cl::values(clEnumValN(PlannerKind::Asymmetric, "asymmetric", "the best one; replicas and stages may differ"),
+                 clEnumValN(PlannerKind::Symmetric, "symmetric", "the best grid of equal parts, to compare with"))};
+  cl::opt<std::string> schedule{"schedule",
+                                cl::desc("Order of microbatches without a plan: 1f1b or gpipe; default: the better"),
+                                cl::value_desc("name"), cl::cat(placement)};
   cl::opt<std::string> stateOwner{"state-owner",
                                   cl::desc("Who updates a parameter without a plan: spread, first or a device"),
                                   cl::init("spread"), cl::cat(placement)};
@@ -90,7 +95,7 @@ struct CommandLine {
     options.model = model, options.output = output, options.emit = emit;
     options.cluster = cluster, options.hostfile = hostfile, options.plan = plan;
     options.globalBatch = globalBatch, options.microbatch = microbatch;
-    options.schedule = schedule, options.stateOwner = stateOwner;
+    options.planner = planner, options.schedule = schedule, options.stateOwner = stateOwner;
     auto list = [](const cl::list<std::string> &values) {
       return std::vector<std::string>(values.begin(), values.end());
     };
@@ -115,7 +120,7 @@ std::string findWrongOption(const CompileOptions &options) {
   for (const std::string &problem :
        {known("optimizer", options.optimizer, {"sgd", "adam", "adamw", "none"}),
         known("objective", options.objective, {"causal", "masked", "given"}),
-        known("schedule", options.schedule, {"1f1b", "gpipe"}),
+        options.schedule.empty() ? "" : known("schedule", options.schedule, {"1f1b", "gpipe"}),
         known("loss", options.loss, {"cross-entropy", "mse"})})
     if (!problem.empty())
       return problem;
@@ -170,6 +175,8 @@ int main(int argc, char **argv) {
       argc, argv,
       "Compiles a transformer for a mixed cluster: one executable a node.\n\n"
       "  autohet-compile model.onnx -o out                      this machine as one device\n"
+      "  autohet-compile model.onnx --cluster c.yaml --global-batch 64 -o out\n"
+      "                                                         plans for the cluster\n"
       "  autohet-compile model.onnx --cluster c.yaml --plan p.json -o out\n"
       "  autohet-run out --steps 100 --data tokens.bin          trains it\n");
   CompileOptions options = commandLine.read();
