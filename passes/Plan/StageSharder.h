@@ -46,7 +46,6 @@ private:
   /// `value` in the layout `wanted`, for `reader`.
   Locals convert(mlir::Value value, const Layout &wanted, mlir::Operation *reader);
   Locals takeParts(mlir::Value value, const Layout &wanted, mlir::Operation *reader);
-  Locals sumUp(llvm::ArrayRef<mlir::Value> partial, mlir::Operation *reader);
   Locals gather(llvm::ArrayRef<mlir::Value> parts, const Layout &layout, mlir::RankedTensorType whole,
                 mlir::Operation *reader);
   Locals exchangeSums(llvm::ArrayRef<mlir::Value> partial, mlir::Operation *reader);

@@ -28,9 +28,6 @@ inline constexpr llvm::StringLiteral kProgramAttr = "dist.program";
 inline constexpr llvm::StringLiteral kStageAttr = "dist.stage";
 /// On the module: the plan, as the text of its file.
 inline constexpr llvm::StringLiteral kPlanAttr = "dist.plan";
-/// On a gradient: every rank of the stage holds the same sum, so that it counts
-/// once; otherwise the ranks' gradients are parts of it.
-inline constexpr llvm::StringLiteral kReplicatedAttr = "dist.replicated";
 
 } // namespace autohet::dist
 
