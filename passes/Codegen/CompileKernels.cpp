@@ -48,9 +48,10 @@ std::string canonicalText(func::FuncOp kernel) {
 
 std::string hashOf(StringRef text, const cpu::TargetOptions &target) {
   llvm::BLAKE3 hasher;
+  std::string targetText = target.str();
   for (StringRef part :
        {StringRef(kGeneratorVersion), StringRef(LLVM_VERSION_STRING),
-        StringRef(target.str()), text}) {
+        StringRef(targetText), text}) {
     hasher.update(part);
     hasher.update(StringRef("\0", 1)); // "ab"+"c" is not "a"+"bc"
   }

@@ -18,6 +18,7 @@
 #include "autohet/Passes/Codegen/CompileKernels.h"
 #include "autohet/Passes/Codegen/EmitNodeImage.h"
 #include "autohet/Passes/Codegen/EncodeProgram.h"
+#include "autohet/Passes/Model/Parameters.h"
 #include "autohet/Passes/Model/Pipeline.h"
 #include "autohet/Passes/Model/Units.h"
 #include "autohet/Passes/Plan/Pipeline.h"
@@ -549,6 +550,14 @@ LogicalResult Compiler::run() {
     if (failed(model))
       return failure();
     module = std::move(*model);
+    std::string list;
+    llvm::raw_string_ostream stream(list);
+    printParameters(*module, stream);
+    // Comments, so that what is printed is still a module.
+    SmallVector<StringRef> lines;
+    StringRef(list).split(lines, '\n', -1, false);
+    for (StringRef line : lines)
+      llvm::outs() << "// " << line << "\n";
     return print();
   }
   cpu::TargetOptions wanted;
