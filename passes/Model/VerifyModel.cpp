@@ -100,6 +100,9 @@ FailureOr<BatchDim> SampleTracking::followAligned(Operation *op,
     if (!dim)
       continue;
     int64_t aligned = *dim + rank - typeOf(operand).getRank();
+    // One sample alone cannot be mixed with others, wherever its dim of 1 stands.
+    if (result && *result != aligned && typeOf(operand).getDimSize(*dim) == 1)
+      continue;
     if (result && *result != aligned)
       return mixes(op) << "samples are counted by dim " << *result
                        << " of one operand and by dim " << aligned
