@@ -37,6 +37,10 @@ bool isUniform(Value value, int64_t dim) {
     return isUniform(broadcast.getOperand(),
                      dim - (broadcast.getType().getRank() -
                             typeOf(broadcast.getOperand()).getRank()));
+  // The same token type for every sample is the same row for every sample.
+  if (auto embedding = dyn_cast_if_present<EmbeddingOp>(op))
+    return dim < typeOf(embedding.getIds()).getRank() &&
+           isUniform(embedding.getIds(), dim);
   if (!isa_and_present<ElementwiseOpInterface>(op))
     return false;
   return llvm::all_of(op->getOperands(), [&](Value operand) {
