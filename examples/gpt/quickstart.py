@@ -31,7 +31,7 @@ def say(text: str) -> None:
 
 
 def run(*command: str) -> str:
-    """Runs a command line, shows it, and its output where it fails."""
+    """Runs a command line, shows it, its warnings, and its whole output where it fails."""
     print("    $ " + shlex.join(command), flush=True)
     environment = {
         **os.environ,
@@ -42,6 +42,9 @@ def run(*command: str) -> str:
     if finished.returncode:
         print(finished.stdout)
         sys.exit(f"quickstart: error: exit {finished.returncode}: {shlex.join(command)}")
+    for line in finished.stdout.splitlines():
+        if "warning: " in line:
+            print(f"    {line}", flush=True)
     return finished.stdout
 
 
@@ -51,8 +54,8 @@ def column(path: str, key: str) -> List[float]:
 
 
 def predicted_s(compile_output: str) -> Optional[float]:
-    """Of the line `step: 12.3 ms predicted = ...`."""
-    found = re.search(r"step: ([\d.]+) (\S+) predicted", compile_output)
+    """Of the line `simulated: 12.3 ms a step of the programs`."""
+    found = re.search(r"^simulated: ([\d.]+) (\S+) a step", compile_output, re.MULTILINE)
     return float(found[1]) * UNITS[found[2]] if found else None
 
 
@@ -62,9 +65,9 @@ def shapes(folder: str) -> str:
         plan = json.load(text)
     lines = []
     for number, replica in enumerate(plan["replicas"]):
-        stages = " -> ".join("%s on %s" % (len(s["units"]), "+".join(s["devices"])) for s in replica["stages"])
+        stages = " -> ".join("%s on %s" % (" ".join(s["units"]), "+".join(s["devices"])) for s in replica["stages"])
         samples = replica["microbatch_size"] * replica["microbatches"]
-        lines.append(f"  replica {number}: {samples} samples a step; units {stages}")
+        lines.append(f"  replica {number}: {samples} samples a step; {stages}")
     return "\n".join(lines)
 
 
