@@ -40,6 +40,11 @@ bool isAnywhere(Operation *op) {
   return isa<het::ParameterOp, het::ConstantOp>(op) || unitOf(op) == kInputsUnit;
 }
 
+bool isForward(Operation *op) {
+  auto phase = op->getAttrOfType<StringAttr>(het::kPhaseAttr);
+  return !phase || phase.getValue() == "forward";
+}
+
 /// Cuts one model function into the stages of one replica.
 class ReplicaCutter {
 public:
@@ -47,10 +52,12 @@ public:
                 llvm::StringMap<unsigned> stageOfUnit)
       : model(model), stages(stages), stageOfUnit(std::move(stageOfUnit)) {}
 
-  void run() {
-    findEdges();
+  LogicalResult run() {
+    if (failed(findEdges()))
+      return failure();
     for (unsigned stage = 0; stage < stages.size(); ++stage)
       cut(stage);
+    return success();
   }
 
 private:
@@ -61,7 +68,7 @@ private:
   }
 
   /// A channel for each (value, reading stage) across stages, in program order.
-  void findEdges() {
+  LogicalResult findEdges() {
     for (Operation &op : model.getBody().front()) {
       std::optional<unsigned> from = stageOf(&op);
       if (!from)
@@ -73,6 +80,9 @@ private:
             continue;
           std::optional<unsigned> to = stageOf(user);
           assert(to && "what belongs nowhere reads inputs only");
+          if (*to < *from && isForward(user))
+            return op.emitOpError("is in stage ")
+                   << *from << ", but stage " << *to << " reads it in the forward part";
           if (*to != *from)
             edges[result].insert(*to);
         }
@@ -82,6 +92,7 @@ private:
     for (auto &[value, readers] : edges)
       for (unsigned reader : readers)
         channels[{value, reader}] = next++;
+    return success();
   }
 
   void cut(unsigned stage) {
@@ -241,6 +252,23 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
     return ranks;
   }
 
+  /// verifyPlan() says this and more, but asks for a cluster.
+  LogicalResult checkDevices(const Stage &stage, size_t r, size_t s) {
+    std::string place = llvm::formatv("replica {0}, stage {1}: ", r, s);
+    for (StringRef device : stage.devices)
+      if (!usedDevices.insert(device).second)
+        return error(place + "device " + device + " is used twice");
+    if (stage.tensor_parallel.empty())
+      return success();
+    if (stage.tensor_parallel.size() != stage.devices.size())
+      return error(place + "has " + llvm::Twine(stage.tensor_parallel.size()) + " shares for " +
+                   llvm::Twine(stage.devices.size()) + " devices");
+    for (int64_t share : stage.tensor_parallel)
+      if (share < 1)
+        return error(place + "a share is " + llvm::Twine(share) + ", wanted 1 or more");
+    return success();
+  }
+
   LogicalResult assign() {
     FailureOr<Plan> plan = readPlan();
     if (failed(plan))
@@ -262,6 +290,8 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
       llvm::StringMap<unsigned> stageOfUnit;
       SmallVector<dist::StageAttr> attributes;
       for (auto [s, stage] : llvm::enumerate(replica.stages)) {
+        if (failed(checkDevices(stage, r, s)))
+          return failure();
         for (StringRef spec : stage.units) {
           llvm::Expected<std::vector<unsigned>> units = expandUnits(spec, table);
           if (!units)
@@ -278,7 +308,8 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
       for (const Unit &unit : table.units)
         if (!stageOfUnit.count(unit.id))
           return error("replica " + llvm::Twine(r) + " has unit " + unit.id + " in no stage");
-      ReplicaCutter(model, attributes, stageOfUnit).run();
+      if (failed(ReplicaCutter(model, attributes, stageOfUnit).run()))
+        return failure();
       firstSample += replica.microbatch_size * replica.microbatches;
     }
     if (firstSample != plan->global_batch)
@@ -307,6 +338,8 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
                                 builder.getStrArrayAttr(names), replica.microbatches,
                                 replica.microbatch_size, firstSample, batch);
   }
+
+  llvm::StringSet<> usedDevices;
 };
 
 } // namespace

@@ -45,6 +45,11 @@ LogicalResult StageSharder::run() {
   for (Operation &op : source)
     if (failed(expand(&op)))
       return failure();
+  // A parameter that is divided is held in parts only.
+  for (func::FuncOp func : funcs)
+    for (auto parameter : llvm::make_early_inc_range(func.getOps<het::ParameterOp>()))
+      if (size() > 1 && parameter->use_empty())
+        parameter.erase();
   return success();
 }
 

@@ -88,7 +88,7 @@ public:
 
 private:
   //===--- declarations ---===//
-  void declarePorts();
+  LogicalResult declarePorts();
   Value declareBuffer(Location loc, StringRef name, exec::Space space,
                       RankedTensorType type, int64_t slots = 1);
   Value declareEvent(const llvm::Twine &name, bool once = false);
@@ -229,7 +229,7 @@ HeldBox &ProgramEmitter::held(Location loc, StringAttr name, ArrayRef<int64_t> o
 
 /// Inputs become ports that are fed, in the part that first reads them; the
 /// label count is a run-time scalar.
-void ProgramEmitter::declarePorts() {
+LogicalResult ProgramEmitter::declarePorts() {
   for (BlockArgument argument : func.getArguments()) {
     unsigned i = argument.getArgNumber();
     auto role = func.getArgAttrOfType<StringAttr>(i, het::kRoleAttr);
@@ -241,6 +241,8 @@ void ProgramEmitter::declarePorts() {
     }
     if (argument.use_empty())
       continue;
+    if (!func.getArgAttr(i, het::kNameAttr))
+      return func.emitOpError("reads argument #") << i << ", which has no name to be fed by";
     auto text = [&](StringRef name, StringRef otherwise) {
       auto attribute = func.getArgAttrOfType<StringAttr>(i, name);
       return attribute ? attribute.getValue() : otherwise;
@@ -270,6 +272,7 @@ void ProgramEmitter::declarePorts() {
                            list("dist.offsets", SmallVector<int64_t>(type.getRank(), 0)),
                            0, type);
   }
+  return success();
 }
 
 void ProgramEmitter::declareParameters() {
@@ -585,7 +588,8 @@ LogicalResult ProgramEmitter::emit() {
     receive.emplace(open("receive", true));
     send.emplace(open("send", true));
   }
-  declarePorts();
+  if (failed(declarePorts()))
+    return failure();
 
   Location loc = func.getLoc();
   exec::HookOp::create(compute->builder, loc, "begin", 0);

@@ -111,8 +111,7 @@ def PlanMemory : Pass<"exec-plan-memory", "::mlir::ModuleOp"> {
     throughout. Largest first, each at the lowest place that is free.
 
     *Ensures:* every buffer has an offset; the program has `bytes`, one number a
-    space. With `limits`, a program that does not fit is an error that says by
-    how much.
+    space (autohet-compile compares their sum with the device's memory).
 
     ```mlir
     %a = exec.buffer "a" arena : ...          // becomes: exec.buffer "a" arena at 0

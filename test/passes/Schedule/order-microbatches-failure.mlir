@@ -35,3 +35,12 @@ func.func @no_gradient() attributes {dist.program = #dist.program<device = "n0/0
   %0 = dist.local_gradient "w" at [0] of [4] {het.phase = "update"} : tensor<4xf32>
   return
 }
+
+// -----
+
+// expected-error @+1 {{reads argument #0, which has no name to be fed by}}
+func.func @no_name(%x: tensor<2xf32>) -> tensor<2xf32> attributes {dist.program = #dist.program<
+    device = "n0/0", rank = 0, world = 1, replica = 0, stage = 0, stages = 1, microbatches = 1,
+    microbatch_size = 2, first_sample = 0, global_batch = 2>} {
+  return %x : tensor<2xf32>
+}
