@@ -129,7 +129,14 @@ mlir::Value product(mlir::OpBuilder &b, mlir::Location loc, mlir::Value lhs,
 /// The context argument of the kernel that `op` is in.
 mlir::Value getKernelContext(mlir::Operation *op);
 
-enum class ContextField { Seed = 0, Step, FirstSample, ErrorIndex, ErrorValue };
+enum class ContextField {
+  Seed = 0,
+  Step,
+  FirstSample,
+  ErrorIndex,
+  ErrorValue,
+  Evaluates
+};
 
 /// Loads a field of ah_kernel_context, an i64.
 mlir::Value loadContext(mlir::OpBuilder &b, mlir::Location loc,

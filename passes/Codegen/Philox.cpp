@@ -79,6 +79,10 @@ DropoutMask::DropoutMask(OpBuilder &b, Location loc, Value context,
           b, loc, b.getI32Type(),
           loadContext(b, loc, context, ContextField::Step))),
       firstSample(loadContext(b, loc, context, ContextField::FirstSample)),
+      evaluates(arith::CmpIOp::create(
+          b, loc, arith::CmpIPredicate::ne,
+          loadContext(b, loc, context, ContextField::Evaluates),
+          intConstant(b, loc, b.getI64Type(), 0))),
       probability(probability), opId(opId),
       globalShape(wholeShape.value_or(shape)) {
   if (boxOffsets)
@@ -116,7 +120,9 @@ Value DropoutMask::factorAt(OpBuilder &b, Location loc,
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, top,
                             intConstant(b, loc, i32, int64_t(threshold)));
   Type f32 = b.getF32Type();
-  return arith::SelectOp::create(
+  Value factor = arith::SelectOp::create(
       b, loc, keeps, floatConstant(b, loc, f32, 1.0 / (1.0 - probability)),
       floatConstant(b, loc, f32, 0));
+  return arith::SelectOp::create(b, loc, evaluates,
+                                 floatConstant(b, loc, f32, 1), factor);
 }

@@ -23,12 +23,13 @@ public:
               std::optional<llvm::ArrayRef<int64_t>> globalShape);
 
   /// The factor of the element at `position` (index values, of the operand):
-  /// 0 or 1 / (1 - p).
+  /// 0 or 1 / (1 - p); 1 everywhere while the run evaluates.
   mlir::Value factorAt(mlir::OpBuilder &b, mlir::Location loc,
                        llvm::ArrayRef<mlir::Value> position) const;
 
 private:
   mlir::Value seed, step, firstSample; // i64
+  mlir::Value evaluates;               // i1
   double probability;
   int64_t opId;
   llvm::SmallVector<int64_t> offsets, globalShape;
