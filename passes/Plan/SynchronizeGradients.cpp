@@ -86,12 +86,24 @@ struct SynchronizeGradients : autohet::impl::SynchronizeGradientsBase<Synchroniz
         programs[info.getRank()] = func;
     if (programs.empty() || !hasGradients())
       return;
+    if (!isOwnerKnown()) {
+      getOperation().emitError("unknown state owner '")
+          << stateOwner << "', wanted spread, first or a device of the plan";
+      return signalPassFailure();
+    }
     collect();
     for (auto &[name, parameter] : parameters)
       refine(name, parameter);
     chooseOwners();
     for (auto &[rank, func] : programs)
       emit(rank, func);
+  }
+
+  bool isOwnerKnown() {
+    return stateOwner == "spread" || stateOwner == "first" ||
+           llvm::any_of(programs, [&](auto &program) {
+             return program.second.getName() == stateOwner;
+           });
   }
 
   bool hasGradients() {

@@ -5,6 +5,10 @@
 // RUN:   | FileCheck %s --check-prefix=FIRST
 // RUN: autohet-opt %s --dist-synchronize-gradients=state-owner=n0/2 --split-input-file \
 // RUN:   | FileCheck %s --check-prefix=DEVICE
+// RUN: not autohet-opt %s --dist-synchronize-gradients=state-owner=sprad --split-input-file 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=OWNER
+
+// OWNER: error: unknown state owner 'sprad', wanted spread, first or a device of the plan
 
 // Two replicas: one holds "w" whole, the other as 4 and 2 columns. The common
 // refinement is two cells, each with two holders; the second goes to who owns less.
@@ -72,7 +76,7 @@ func.func @"n0/2"(%g: tensor<8x2xf32>) -> tensor<8x2xf32> attributes {dist.progr
 
 // Positions beyond the sequence are read by no op. They are a part of the
 // parameter all the same: their gradient is zero, and they have weight decay.
-// CHECK-LABEL: func.func @"n0/0"
+// CHECK-LABEL: func.func @"n0/2"
 // CHECK:         dist.norm
 // CHECK:         %[[Z:.*]] = het.constant
 // CHECK:         %[[ZEROS:.*]] = het.broadcast %[[Z]] to [2, 3]
@@ -81,7 +85,7 @@ func.func @"n0/2"(%g: tensor<8x2xf32>) -> tensor<8x2xf32> attributes {dist.progr
 // CHECK:         dist.update "wpe" at [0, 0] of [6, 3]
 // CHECK:         dist.update "wpe" at [4, 0] of [6, 3] by %[[ZEROS]]
 // CHECK:         dist.store_parameter "wpe" %{{.*}} at [0, 0] of [6, 3] {het.phase = "update"} : tensor<4x3xf32>
-func.func @"n0/0"(%g: tensor<4x3xf32>) -> tensor<4x3xf32> attributes {dist.program = #dist.program<device = "n0/0",
+func.func @"n0/2"(%g: tensor<4x3xf32>) -> tensor<4x3xf32> attributes {dist.program = #dist.program<device = "n0/2",
     rank = 0, world = 1, replica = 0, stage = 0, stages = 1, microbatches = 1, microbatch_size = 2,
     first_sample = 0, global_batch = 2>} {
   %w = het.parameter "wpe" offsets [0, 0] of [6, 3] : tensor<4x3xf32>
