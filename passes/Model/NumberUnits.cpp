@@ -264,9 +264,10 @@ void UnitNumbering::placeForward() {
     if (isBackward(&op) || roles.lookup(&op) != Role::Weights)
       continue;
     for (Operation *user : op.getUsers())
-      if (auto unit = unitOf.find(user); unit != unitOf.end()) {
-        auto [mine, isNew] = unitOf.try_emplace(&op, unit->second);
-        mine->second = std::min(mine->second, unit->second);
+      if (auto found = unitOf.find(user); found != unitOf.end()) {
+        unsigned unit = found->second; // emplacing moves what `found` points to
+        auto [mine, isNew] = unitOf.try_emplace(&op, unit);
+        mine->second = std::min(mine->second, unit);
       }
   }
 }
