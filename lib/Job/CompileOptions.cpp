@@ -11,25 +11,35 @@ using namespace autohet;
 
 const std::vector<JobOption> &autohet::compileOptions() {
   static const std::vector<JobOption> options = {
-      // Cluster and plan
-      {"cluster", "FILE",
-       "cluster file; without it this machine as one device"},
-      {"hostfile", "FILE", "hosts and slots, beside or instead of --cluster"},
-      {"include", "PATTERNS", "keep only these devices, such as n0,n1/0"},
-      {"global-batch", "N", "samples a step"},
-      {"microbatch", "N", "samples a microbatch; else the planner's choice"},
-      {"plan", "FILE", "use this plan instead of planning"},
-      {"emit", "WHAT", "stop there and print"},
+      // Placement
+      {"cluster", "FILE", "the machines; without it this one as one device"},
+      {"hostfile", "FILE", "the machines as 'host slots=N [type=T]' lines"},
+      {"plan", "FILE", "follow this plan instead of making one"},
+      {"global-batch", "N", "samples a step, on all devices together"},
+      {"microbatch", "N", "samples a microbatch"},
+      {"planner", "KIND", "which plans are looked at without a plan"},
+      {"schedule", "KIND", "order of microbatches without a plan"},
+      {"state-owner", "WHO", "who updates a parameter without a plan"},
       // Model
-      {"dim", "NAME=N", "bind a symbolic dim", true},
-      {"batch-dim", "NAME", "which symbolic dim is the batch"},
-      {"bind", "NAME=KIND", "feed an input: tokens, labels, ones, ...", true},
-      {"objective", "KIND", "causal, masked or given"},
+      {"dim", "NAME=N", "extent of a symbolic dim", true},
+      {"batch-dim", "NAME", "the symbolic dim that counts samples"},
       {"tie", "NAME=OTHER", "make two constants one parameter", true},
-      {"shared", "NAME", "accept a parameter with two uses", true},
-      {"constant", "REGEX", "constants that are not trained", true},
-      {"freeze", "REGEX", "parameters without gradient and state", true},
-      {"optimizer", "KIND", "sgd, adam or adamw"},
+      {"shared", "NAME", "accept several uses of a parameter", true},
+      {"bind", "NAME=KIND", "where an input comes from", true},
+      {"constant", "REGEX", "constants that are not trained"},
+      {"freeze", "REGEX", "parameters without gradient and state"},
+      {"objective", "KIND", "labels: causal, masked or given"},
+      {"loss", "KIND", "cross-entropy or mse"},
+      {"loss-output", "NAME", "the output that the loss is of"},
+      {"ignore-index", "N", "the label that does not count"},
+      {"optimizer", "KIND", "sgd, adam, adamw or none"},
+      // Output
+      {"emit", "WHAT", "stop early and print"},
+      {"kernel-cache", "FOLDER", "compiled kernels, by content"},
+      {"runtime-library", "FILE", "the runtime that is linked in"},
+      {"target-cpu", "CPU", "LLVM's name of the oldest CPU that must run it"},
+      {"target-features", "LIST", "LLVM's features beyond that"},
+      {"j", "N", "threads that compile kernels"},
   };
   return options;
 }

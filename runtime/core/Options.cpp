@@ -249,6 +249,20 @@ std::vector<OptionInfo> optionInfos() {
   return infos;
 }
 
+std::vector<OptionInfo> jobOptionInfos() {
+  std::vector<OptionInfo> infos;
+  for (const OptionInfo &info : optionInfos()) {
+    std::string name = info.name;
+    bool isPlace = name == "node" || name == "nodes" || name == "master-addr" ||
+                   name == "emulate" || name == "alone";
+    bool prints = name == "help" || name == "version" || name == "describe" ||
+                  name == "preflight";
+    if (!isPlace && !prints)
+      infos.push_back(info);
+  }
+  return infos;
+}
+
 static const Option *findOption(const std::string &name) {
   for (const Group &group : groups())
     for (const Option &option : group.options)

@@ -2,6 +2,7 @@
 
 #include "Compile.h"
 
+#include "autohet/Job/JobFile.h"
 #include "autohet/Dialect/Dist/Dist.h"
 #include "autohet/Dialect/Exec/Exec.h"
 #include "autohet/Dialect/Het/Het.h"
@@ -9,6 +10,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
+#include "core/Options.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 
@@ -19,8 +22,18 @@ namespace {
 
 cl::OptionCategory placement("Placement"), modelOptions("Model"), outputOptions("Output");
 
+/// What the job file's section `run` may hold.
+std::vector<JobOption> jobRunOptions() {
+  std::vector<JobOption> options = {{"emulate", "", ""}};
+  for (const runtime::OptionInfo &info : runtime::jobOptionInfos())
+    options.push_back({info.name, info.value ? info.value : "", info.help});
+  return options;
+}
+
 struct CommandLine {
-  cl::opt<std::string> model{cl::Positional, cl::Required, cl::desc("<model.onnx>")};
+  cl::opt<std::string> model{cl::Positional, cl::desc("<model.onnx>")};
+  cl::opt<std::string> job{"job", cl::desc("Take options from a job file (YAML); the command line wins"),
+                           cl::value_desc("file")};
 
   cl::opt<std::string> cluster{"cluster", cl::desc("The machines (YAML); default: this one, as one device"),
                                cl::value_desc("file"), cl::cat(placement)};
@@ -89,6 +102,47 @@ struct CommandLine {
   cl::opt<std::string> features{"target-features", cl::desc("LLVM's features beyond that, '+avx2,+fma'"),
                                 cl::value_desc("list"), cl::cat(outputOptions)};
   cl::opt<unsigned> threads{"j", cl::desc("Threads that compile kernels"), cl::init(2), cl::cat(outputOptions)};
+
+  /// Whether a job file may hold exactly what the command line may.
+  static bool jobTableAgrees() {
+    auto isOurs = [](const cl::Option *option) {
+      return llvm::any_of(option->Categories, [](const cl::OptionCategory *category) {
+        return category == &placement || category == &modelOptions || category == &outputOptions;
+      });
+    };
+    size_t count = 0; // of ours but -o, which is the key `output`
+    for (const auto &option : cl::getRegisteredOptions())
+      count += isOurs(option.second) && option.first != "o";
+    return count == compileOptions().size() &&
+           llvm::all_of(compileOptions(), [&](const JobOption &option) {
+             return isOurs(cl::getRegisteredOptions().lookup(option.name));
+           });
+  }
+
+  /// What the job file says and the command line does not. False after an error.
+  bool takeFromJob() {
+    auto &registered = cl::getRegisteredOptions();
+    assert(jobTableAgrees() && "lib/Job/CompileOptions.cpp and this file name different options");
+    llvm::Expected<JobFile> file = readJobFile(job, jobRunOptions());
+    if (!file) {
+      llvm::errs() << llvm::toString(file.takeError()) << "\n";
+      return false;
+    }
+    llvm::StringSet<> typed;
+    for (const auto &option : registered)
+      if (option.second->getNumOccurrences())
+        typed.insert(option.first);
+    for (const JobArgument &argument : file->compile)
+      if (!typed.contains(argument.name) &&
+          registered.lookup(argument.name)->addOccurrence(
+              0, argument.name, llvm::StringRef(argument.text).split('=').second))
+        return false; // it has said why
+    if (model.empty())
+      model = file->model;
+    if (!output.getNumOccurrences() && !file->output.empty())
+      output = file->output;
+    return true;
+  }
 
   CompileOptions read() const {
     CompileOptions options;
@@ -179,6 +233,12 @@ int main(int argc, char **argv) {
       "                                                         plans for the cluster\n"
       "  autohet-compile model.onnx --cluster c.yaml --plan p.json -o out\n"
       "  autohet-run out --steps 100 --data tokens.bin          trains it\n");
+  if (!commandLine.job.empty() && !commandLine.takeFromJob())
+    return 1;
+  if (commandLine.model.empty()) {
+    llvm::errs() << "autohet-compile: error: which model? Give an ONNX file; see --help\n";
+    return 1;
+  }
   CompileOptions options = commandLine.read();
   if (std::string problem = findWrongOption(options); !problem.empty()) {
     llvm::errs() << "autohet-compile: error: " << problem << "\n";

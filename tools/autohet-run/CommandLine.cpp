@@ -94,10 +94,8 @@ static bool isReserved(const std::string &name) {
 /// What the section `run` of a job file may hold.
 static std::vector<JobOption> jobRunOptions() {
   std::vector<JobOption> options = {{"emulate", "", ""}};
-  for (const runtime::OptionInfo &info : runtime::optionInfos())
-    if (!isReserved(info.name) && strcmp(info.name, "emulate") &&
-        strcmp(info.name, "help") && strcmp(info.name, "version"))
-      options.push_back({info.name, info.value ? info.value : "", info.help});
+  for (const runtime::OptionInfo &info : runtime::jobOptionInfos())
+    options.push_back({info.name, info.value ? info.value : "", info.help});
   return options;
 }
 
