@@ -115,11 +115,11 @@ TEST(Failure, AStallNamesRankPeerAndCommand) {
 /// Longer than the death timeout, shorter than the stall timeout.
 TEST(Failure, AStoppedWorkerIsWaitedFor) {
   TestJob job({2, 2});
-  job.with("steps=200").with("step-ms=10").with("death-timeout=1").start();
+  job.with("steps=200").with("step-ms=10").with("death-timeout=3").start();
   job.sleepUntilRunning();
   pid_t worker = job.workers(1).at(1);
   kill(worker, SIGSTOP);
-  usleep(4000000);
+  usleep(5000000);
   EXPECT_EQ(job.output(0) + job.output(1), "");
   kill(worker, SIGCONT);
   EXPECT_THAT(job.wait(20), Each(0)) << job.output(0) << job.output(1);
@@ -128,13 +128,13 @@ TEST(Failure, AStoppedWorkerIsWaitedFor) {
 /// A stopped supervisor is silent, and that is a death.
 TEST(Failure, ASilentSupervisorIsDead) {
   TestJob job({2, 2});
-  job.with("steps=100000").with("death-timeout=1").start();
+  job.with("steps=100000").with("death-timeout=2").start();
   job.sleepUntilRunning();
   kill(job.supervisor(1), SIGSTOP);
   double begin = now();
-  for (auto statuses = job.wait(5); statuses[0] < 0 && now() < begin + 10;)
+  for (auto statuses = job.wait(5); statuses[0] < 0 && now() < begin + 12;)
     statuses = job.wait(1);
-  EXPECT_LT(now() - begin, 6);
+  EXPECT_LT(now() - begin, 10);
   EXPECT_THAT(job.output(0),
               HasSubstr("the supervisor of node n1 has sent no heartbeat"));
   // Its workers noticed by themselves.
