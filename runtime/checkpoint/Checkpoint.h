@@ -61,7 +61,8 @@ struct CheckpointManifest {
 
 /// Records as JSON, as ranks send them to each other.
 std::string recordsText(const std::vector<SliceRecord> &records);
-std::vector<SliceRecord> parseRecords(const std::string &text, const std::string &where);
+std::vector<SliceRecord> parseRecords(const std::string &text,
+                                      const std::string &where);
 
 /// "step-00000020".
 std::string stepFolderName(uint64_t step);
@@ -69,16 +70,17 @@ std::string stepFolderName(uint64_t step);
 /// A complete checkpoint, open for reading.
 class CheckpointReader {
 public:
-  /// Opens `folder` (of one step); checks that files are there in the right size.
+  /// Opens `folder` (of one step); checks that files are there in the right
+  /// size.
   explicit CheckpointReader(const std::string &folder);
 
   const std::string &folder() const { return path; }
   const CheckpointManifest &manifest() const { return content; }
-  /// Fills `packed` (box of a tensor) from all slices that overlap it, comparing
-  /// each one's checksum first. False where the tensor is not there at all;
-  /// throws where a part of it is missing.
-  bool read(const std::string &name, SliceKind kind, uint8_t dtype, const Box &box,
-            char *packed);
+  /// Fills `packed` (box of a tensor) from all slices that overlap it,
+  /// comparing each one's checksum first. False where the tensor is not there
+  /// at all; throws where a part of it is missing.
+  bool read(const std::string &name, SliceKind kind, uint8_t dtype,
+            const Box &box, char *packed);
   /// Compares every checksum; throws with tensor and file.
   void verify();
 

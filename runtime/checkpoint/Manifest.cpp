@@ -23,7 +23,8 @@ static std::string commaSeparated(const std::vector<int64_t> &values) {
 }
 
 std::string SliceRecord::key() const {
-  return std::string(sliceKindName(kind)) + "/" + name + "/" + commaSeparated(box.offset);
+  return std::string(sliceKindName(kind)) + "/" + name + "/" +
+         commaSeparated(box.offset);
 }
 
 std::string stepFolderName(uint64_t step) {
@@ -33,12 +34,13 @@ std::string stepFolderName(uint64_t step) {
 std::string recordsText(const std::vector<SliceRecord> &records) {
   std::string text = "[";
   for (const SliceRecord &r : records)
-    text += (text.size() > 1 ? ",\n    " : "\n    ") + std::string("{\"name\":") +
-            jsonQuoted(r.name) + ",\"kind\":\"" + sliceKindName(r.kind) +
-            "\",\"dtype\":\"" + dtypeName(r.dtype) + "\",\"shape\":[" +
-            commaSeparated(r.box.global) + "],\"offset\":[" + commaSeparated(r.box.offset) +
-            "],\"size\":[" + commaSeparated(r.box.size) + "],\"file\":" +
-            jsonQuoted(r.file) + ",\"checksum\":\"" + checksumText(r.checksum) + "\"}";
+    text += (text.size() > 1 ? ",\n    " : "\n    ") +
+            std::string("{\"name\":") + jsonQuoted(r.name) + ",\"kind\":\"" +
+            sliceKindName(r.kind) + "\",\"dtype\":\"" + dtypeName(r.dtype) +
+            "\",\"shape\":[" + commaSeparated(r.box.global) + "],\"offset\":[" +
+            commaSeparated(r.box.offset) + "],\"size\":[" +
+            commaSeparated(r.box.size) + "],\"file\":" + jsonQuoted(r.file) +
+            ",\"checksum\":\"" + checksumText(r.checksum) + "\"}";
   return text + "]";
 }
 
@@ -58,13 +60,16 @@ static int indexOf(const Fields &fields, const char *key,
 
 static SliceRecord readRecord(const Json &entry, const std::string &where) {
   Fields fields(entry, where);
-  fields.allow({"name", "kind", "dtype", "shape", "offset", "size", "file", "checksum"});
+  fields.allow(
+      {"name", "kind", "dtype", "shape", "offset", "size", "file", "checksum"});
   SliceRecord record;
   record.name = fields.string("name");
-  record.kind = SliceKind(indexOf(fields, "kind", {"parameter", "exp_avg", "exp_avg_sq"}));
-  record.dtype = indexOf(fields, "dtype",
-                         {"float32", "float16", "bfloat16", "float64", "int8", "uint8",
-                          "int16", "uint16", "int32", "int64", "bool"});
+  record.kind = SliceKind(
+      indexOf(fields, "kind", {"parameter", "exp_avg", "exp_avg_sq"}));
+  record.dtype =
+      indexOf(fields, "dtype",
+              {"float32", "float16", "bfloat16", "float64", "int8", "uint8",
+               "int16", "uint16", "int32", "int64", "bool"});
   record.box = {fields.naturals("shape"), fields.naturals("offset"),
                 fields.naturals("size")};
   size_t rank = record.box.global.size();
@@ -82,15 +87,17 @@ static SliceRecord readRecord(const Json &entry, const std::string &where) {
   return record;
 }
 
-static std::vector<SliceRecord> readRecords(const Json &list, const std::string &where) {
+static std::vector<SliceRecord> readRecords(const Json &list,
+                                            const std::string &where) {
   std::vector<SliceRecord> records;
   for (size_t index = 0; index < list.items.size(); ++index)
-    records.push_back(
-        readRecord(list.items[index], where + ", slice " + std::to_string(index)));
+    records.push_back(readRecord(list.items[index],
+                                 where + ", slice " + std::to_string(index)));
   return records;
 }
 
-std::vector<SliceRecord> parseRecords(const std::string &text, const std::string &where) {
+std::vector<SliceRecord> parseRecords(const std::string &text,
+                                      const std::string &where) {
   return readRecords(parseJsonOrFail(text, where), where);
 }
 
@@ -100,16 +107,18 @@ static std::string settingsText(const ah_optimizer_settings &s) {
   };
   return "{" + field("lr", s.learning_rate) + field("beta1", s.beta1) +
          field("beta2", s.beta2) + field("eps", s.epsilon) +
-         field("weight_decay", s.weight_decay) + field("clip_norm", s.clip_norm) +
-         "\"schedule\":\"" + scheduleNames[s.schedule] + "\"," +
-         format("\"warmup_steps\":%lld,\"total_steps\":%lld}", (long long)s.warmup_steps,
-                (long long)s.total_steps);
+         field("weight_decay", s.weight_decay) +
+         field("clip_norm", s.clip_norm) + "\"schedule\":\"" +
+         scheduleNames[s.schedule] + "\"," +
+         format("\"warmup_steps\":%lld,\"total_steps\":%lld}",
+                (long long)s.warmup_steps, (long long)s.total_steps);
 }
 
-static ah_optimizer_settings readSettings(const Json &entry, const std::string &where) {
+static ah_optimizer_settings readSettings(const Json &entry,
+                                          const std::string &where) {
   Fields fields(entry, where + ", settings");
-  fields.allow({"lr", "beta1", "beta2", "eps", "weight_decay", "clip_norm", "schedule",
-                "warmup_steps", "total_steps"});
+  fields.allow({"lr", "beta1", "beta2", "eps", "weight_decay", "clip_norm",
+                "schedule", "warmup_steps", "total_steps"});
   ah_optimizer_settings s = {};
   s.struct_bytes = sizeof s;
   s.version = AH_OPTIMIZER_VERSION;
@@ -127,7 +136,8 @@ static ah_optimizer_settings readSettings(const Json &entry, const std::string &
 
 std::string CheckpointManifest::text() const {
   std::string text = format(
-      "{\n  \"format\": \"autohet-checkpoint\",\n  \"version\": 1,\n  \"step\": %llu,\n"
+      "{\n  \"format\": \"autohet-checkpoint\",\n  \"version\": 1,\n  "
+      "\"step\": %llu,\n"
       "  \"updates\": %llu,\n  \"structure_hash\": \"%016llx\",\n  \"seed\": "
       "\"%016llx\",\n  \"global_batch\": %u,\n  \"optimizer\": \"%s\",\n",
       (unsigned long long)step, (unsigned long long)updates,
@@ -146,9 +156,11 @@ CheckpointManifest CheckpointManifest::read(const std::string &path) {
   std::string where = "'" + path + "'";
   Json root = parseJsonOrFail({file.data(), file.size()}, where);
   Fields fields(root, where);
-  fields.allow({"format", "version", "step", "updates", "structure_hash", "seed",
-                "global_batch", "optimizer", "settings", "files", "slices"});
-  if (fields.string("format") != "autohet-checkpoint" || fields.natural("version") != 1)
+  fields.allow({"format", "version", "step", "updates", "structure_hash",
+                "seed", "global_batch", "optimizer", "settings", "files",
+                "slices"});
+  if (fields.string("format") != "autohet-checkpoint" ||
+      fields.natural("version") != 1)
     fields.wrong("not a checkpoint manifest of version 1");
   CheckpointManifest manifest;
   manifest.step = fields.natural("step");
@@ -156,8 +168,8 @@ CheckpointManifest CheckpointManifest::read(const std::string &path) {
   manifest.structureHash = fields.hash("structure_hash");
   manifest.seed = fields.hash("seed");
   manifest.globalBatch = fields.natural("global_batch");
-  manifest.optimizer =
-      ah_optimizer(indexOf(fields, "optimizer", {"sgd", "adam", "adamw", "none"}));
+  manifest.optimizer = ah_optimizer(
+      indexOf(fields, "optimizer", {"sgd", "adam", "adamw", "none"}));
   manifest.settings = readSettings(fields.child("settings"), where);
   for (const Json &entry : fields.list("files").items) {
     Fields one(entry, where + ", files");

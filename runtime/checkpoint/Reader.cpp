@@ -17,37 +17,45 @@
 namespace autohet::runtime {
 
 CheckpointReader::CheckpointReader(const std::string &folder)
-    : path(folder), content(CheckpointManifest::read(folder + "/manifest.json")) {
+    : path(folder),
+      content(CheckpointManifest::read(folder + "/manifest.json")) {
   for (const CheckpointFile &file : content.files) {
     std::string name = path + "/" + file.name;
     struct stat status;
     if (stat(name.c_str(), &status) != 0)
-      fail(AH_ERROR_INPUT, "checkpoint '%s': its file '%s' is missing (%s)", path.c_str(),
-           file.name.c_str(), strerror(errno));
+      fail(AH_ERROR_INPUT, "checkpoint '%s': its file '%s' is missing (%s)",
+           path.c_str(), file.name.c_str(), strerror(errno));
     if (uint64_t(status.st_size) != file.bytes)
-      fail(AH_ERROR_INPUT, "checkpoint '%s': '%s' has %lld bytes, wanted %llu", path.c_str(),
-           file.name.c_str(), (long long)status.st_size, (unsigned long long)file.bytes);
+      fail(AH_ERROR_INPUT, "checkpoint '%s': '%s' has %lld bytes, wanted %llu",
+           path.c_str(), file.name.c_str(), (long long)status.st_size,
+           (unsigned long long)file.bytes);
   }
   for (const SliceRecord &slice : content.slices)
-    byName.emplace(std::string(sliceKindName(slice.kind)) + "/" + slice.name, &slice);
+    byName.emplace(std::string(sliceKindName(slice.kind)) + "/" + slice.name,
+                   &slice);
 }
 
 const char *CheckpointReader::data(const SliceRecord &slice) {
   auto file = files.find(slice.file);
   if (file == files.end())
-    file = files.emplace(slice.file, SafetensorsFile(path + "/" + slice.file)).first;
+    file = files.emplace(slice.file, SafetensorsFile(path + "/" + slice.file))
+               .first;
   const TensorInfo &info = file->second.get(slice.key());
   if (info.dtype != slice.dtype || info.shape != slice.box.size)
-    fail(AH_ERROR_INPUT, "checkpoint '%s': '%s' in '%s' is %s %s, the manifest says %s %s",
-         path.c_str(), slice.key().c_str(), slice.file.c_str(), info.dtypeText.c_str(),
-         shapeText(info.shape.data(), info.shape.size()).c_str(), dtypeName(slice.dtype),
+    fail(AH_ERROR_INPUT,
+         "checkpoint '%s': '%s' in '%s' is %s %s, the manifest says %s %s",
+         path.c_str(), slice.key().c_str(), slice.file.c_str(),
+         info.dtypeText.c_str(),
+         shapeText(info.shape.data(), info.shape.size()).c_str(),
+         dtypeName(slice.dtype),
          shapeText(slice.box.size.data(), slice.box.size.size()).c_str());
   const char *bytes = file->second.data(info);
   bool &isGood = verified[&slice];
   if (!isGood) {
     uint64_t found = checksum64(bytes, info.bytes);
     if (found != slice.checksum)
-      fail(AH_ERROR_INPUT, "checkpoint '%s': '%s' in '%s' is damaged: it is %s, wanted %s",
+      fail(AH_ERROR_INPUT,
+           "checkpoint '%s': '%s' in '%s' is damaged: it is %s, wanted %s",
            path.c_str(), slice.key().c_str(), slice.file.c_str(),
            checksumText(found).c_str(), checksumText(slice.checksum).c_str());
     isGood = true;
@@ -74,9 +82,10 @@ static Box overlap(const Box &box, const Box &other, const Box &to) {
   return result;
 }
 
-bool CheckpointReader::read(const std::string &name, SliceKind kind, uint8_t dtype,
-                            const Box &box, char *packed) {
-  auto [first, last] = byName.equal_range(std::string(sliceKindName(kind)) + "/" + name);
+bool CheckpointReader::read(const std::string &name, SliceKind kind,
+                            uint8_t dtype, const Box &box, char *packed) {
+  auto [first, last] =
+      byName.equal_range(std::string(sliceKindName(kind)) + "/" + name);
   if (first == last)
     return false;
   unsigned elementBytes = dtypeBytes(dtype);
@@ -84,11 +93,14 @@ bool CheckpointReader::read(const std::string &name, SliceKind kind, uint8_t dty
   for (auto found = first; found != last; ++found) {
     const SliceRecord &slice = *found->second;
     if (slice.box.global != box.global || slice.dtype != dtype)
-      fail(AH_ERROR_MISMATCH, "checkpoint '%s': '%s' is %s %s, the program has %s %s",
+      fail(AH_ERROR_MISMATCH,
+           "checkpoint '%s': '%s' is %s %s, the program has %s %s",
            path.c_str(), name.c_str(), dtypeName(slice.dtype),
            shapeText(slice.box.global.data(), slice.box.global.size()).c_str(),
-           dtypeName(dtype), shapeText(box.global.data(), box.global.size()).c_str());
-    Box from = overlap(box, slice.box, slice.box), to = overlap(box, slice.box, box);
+           dtypeName(dtype),
+           shapeText(box.global.data(), box.global.size()).c_str());
+    Box from = overlap(box, slice.box, slice.box),
+        to = overlap(box, slice.box, box);
     int64_t elements = from.elements();
     if (elements == 0)
       continue;
@@ -98,17 +110,20 @@ bool CheckpointReader::read(const std::string &name, SliceKind kind, uint8_t dty
     copyToGlobal(to, 1, ones.data(), covered.data());
   }
   if (memchr(covered.data(), 0, covered.size()))
-    fail(AH_ERROR_INPUT, "checkpoint '%s' has '%s' only in part: %s is not covered",
+    fail(AH_ERROR_INPUT,
+         "checkpoint '%s' has '%s' only in part: %s is not covered",
          path.c_str(), name.c_str(), box.text().c_str());
   return true;
 }
 
 std::vector<FoundCheckpoint> findCheckpoints(const std::string &folder) {
   std::vector<FoundCheckpoint> found;
-  std::unique_ptr<DIR, int (*)(DIR *)> directory(opendir(folder.c_str()), closedir);
+  std::unique_ptr<DIR, int (*)(DIR *)> directory(opendir(folder.c_str()),
+                                                 closedir);
   if (!directory)
     fail(errno == ENOENT ? AH_ERROR_NOT_FOUND : AH_ERROR_SYSTEM,
-         "cannot read the checkpoints in '%s': %s", folder.c_str(), strerror(errno));
+         "cannot read the checkpoints in '%s': %s", folder.c_str(),
+         strerror(errno));
   while (dirent *entry = readdir(directory.get())) {
     std::string name = entry->d_name;
     FoundCheckpoint one;
@@ -140,12 +155,13 @@ FoundCheckpoint chooseCheckpoint(const std::string &folder, int64_t step,
   for (const std::string &name : skipped)
     names += (names.empty() ? "; incomplete: " : ", ") + name;
   std::string which = step >= 0 ? " of step " + std::to_string(step) : "";
-  fail(AH_ERROR_NOT_FOUND, "there is no complete checkpoint%s in '%s'%s", which.c_str(),
-       folder.c_str(), names.c_str());
+  fail(AH_ERROR_NOT_FOUND, "there is no complete checkpoint%s in '%s'%s",
+       which.c_str(), folder.c_str(), names.c_str());
 }
 
 void removeCheckpoint(const std::string &folder) {
-  CheckpointManifest manifest = CheckpointManifest::read(folder + "/manifest.json");
+  CheckpointManifest manifest =
+      CheckpointManifest::read(folder + "/manifest.json");
   // Without its manifest it is none any more, whatever happens next.
   if (unlink((folder + "/manifest.json").c_str()) != 0)
     fail(AH_ERROR_SYSTEM, "cannot remove checkpoint '%s': %s", folder.c_str(),

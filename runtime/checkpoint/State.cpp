@@ -17,7 +17,8 @@ namespace autohet::runtime {
 static void makeFolder(const std::string &path) {
   if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST)
     fail(errno == ENOSPC ? AH_ERROR_NO_SPACE : AH_ERROR_SYSTEM,
-         "cannot make the checkpoint folder '%s': %s", path.c_str(), strerror(errno));
+         "cannot make the checkpoint folder '%s': %s", path.c_str(),
+         strerror(errno));
 }
 
 namespace {
@@ -29,7 +30,8 @@ struct StatePart {
 } // namespace
 
 static std::vector<StatePart> partsOf(const ah_parameter &parameter) {
-  std::vector<StatePart> parts = {{SliceKind::Parameter, parameter.parameter_buffer}};
+  std::vector<StatePart> parts = {
+      {SliceKind::Parameter, parameter.parameter_buffer}};
   for (int index = 0; index < 2; ++index)
     if (parameter.state_buffers[index] != AH_NO_INDEX)
       parts.push_back({index ? SliceKind::Square : SliceKind::Mean,
@@ -42,11 +44,12 @@ static std::vector<StatePart> partsOf(const ah_parameter &parameter) {
 static std::string uniqueFileName(uint32_t rank) {
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  return format("rank-%04u-%llx%05lx.safetensors", rank, (unsigned long long)now.tv_sec,
-                now.tv_nsec / 1000);
+  return format("rank-%04u-%llx%05lx.safetensors", rank,
+                (unsigned long long)now.tv_sec, now.tv_nsec / 1000);
 }
 
-static std::vector<SliceRecord> writeSlices(const Memory &memory, const std::string &folder) {
+static std::vector<SliceRecord> writeSlices(const Memory &memory,
+                                            const std::string &folder) {
   const Program &program = memory.program;
   std::vector<SliceRecord> records;
   std::vector<StatePart> parts;
@@ -56,8 +59,8 @@ static std::vector<SliceRecord> writeSlices(const Memory &memory, const std::str
     if (!parameter.owned)
       continue;
     for (const StatePart &part : partsOf(parameter)) {
-      records.push_back({program.string(parameter.name), part.kind, parameter.dtype,
-                         Box::of(parameter), file, 0});
+      records.push_back({program.string(parameter.name), part.kind,
+                         parameter.dtype, Box::of(parameter), file, 0});
       parts.push_back(part);
     }
   }
@@ -66,13 +69,14 @@ static std::vector<SliceRecord> writeSlices(const Memory &memory, const std::str
   std::vector<TensorSource> sources;
   std::vector<char> bytes;
   for (size_t index = 0; index < records.size(); ++index)
-    sources.push_back({records[index].key(), records[index].dtype, records[index].box.size,
-                       [&, index]() -> const void * {
+    sources.push_back({records[index].key(), records[index].dtype,
+                       records[index].box.size, [&, index]() -> const void * {
                          SliceRecord &record = records[index];
                          bytes = memory.read(parts[index].buffer,
                                              record.box.elements() *
                                                  dtypeBytes(record.dtype));
-                         record.checksum = checksum64(bytes.data(), bytes.size());
+                         record.checksum =
+                             checksum64(bytes.data(), bytes.size());
                          return bytes.data();
                        }});
   // An empty slice is never asked for its bytes.
@@ -94,7 +98,8 @@ static void commit(const std::string &folder, CheckpointManifest manifest,
         // Each rank has written it; rank 0 must see it, too.
         if (stat(path.c_str(), &status) != 0)
           fail(AH_ERROR_NOT_FOUND,
-               "rank 0 does not see '%s', which another rank has written: checkpoints need "
+               "rank 0 does not see '%s', which another rank has written: "
+               "checkpoints need "
                "a folder that all nodes share",
                path.c_str());
         manifest.files.push_back({record.file, uint64_t(status.st_size)});
@@ -137,12 +142,13 @@ void keepCheckpoints(const std::string &folder, uint64_t keep) {
       removeCheckpoint(one.folder);
 }
 
-uint64_t broadcast(const Memory &memory, const ah_worker_link &link, uint64_t value,
-                   const char *what) {
+uint64_t broadcast(const Memory &memory, const ah_worker_link &link,
+                   uint64_t value, const char *what) {
   if (!link.table)
     return value;
   const ah_program &header = memory.program.header();
-  uint32_t first = header.rank == 0 ? 1 : 0, end = header.rank == 0 ? header.world_size : 1;
+  uint32_t first = header.rank == 0 ? 1 : 0,
+           end = header.rank == 0 ? header.world_size : 1;
   for (uint32_t peer = first; peer < end; ++peer)
     transferNow(link, header.rank == 0, peer, 2, &value, sizeof value, what);
   return value;
@@ -155,17 +161,20 @@ void loadCheckpoint(Memory &memory, CheckpointReader &checkpoint) {
   const char *path = checkpoint.folder().c_str();
   if (manifest.structureHash != header.structure_hash)
     fail(AH_ERROR_MISMATCH,
-         "checkpoint '%s' is of another model: structure %016llx, the program's is %016llx",
+         "checkpoint '%s' is of another model: structure %016llx, the "
+         "program's is %016llx",
          path, (unsigned long long)manifest.structureHash,
          (unsigned long long)header.structure_hash);
   if (manifest.optimizer != ah_optimizer(header.optimizer)) {
     static const char *const names[] = {"sgd", "adam", "adamw", "none"};
-    fail(AH_ERROR_MISMATCH, "checkpoint '%s' was made with optimizer %s, the program has %s",
-         path, names[manifest.optimizer], names[header.optimizer]);
+    fail(AH_ERROR_MISMATCH,
+         "checkpoint '%s' was made with optimizer %s, the program has %s", path,
+         names[manifest.optimizer], names[header.optimizer]);
   }
   if (manifest.globalBatch != header.global_batch)
     fail(AH_ERROR_MISMATCH,
-         "checkpoint '%s' was made with a global batch of %u, the program has %u: the data's "
+         "checkpoint '%s' was made with a global batch of %u, the program has "
+         "%u: the data's "
          "position would not be the same",
          path, manifest.globalBatch, header.global_batch);
   for (const ah_parameter &parameter : program.parameters) {

@@ -10,8 +10,8 @@
 namespace autohet::runtime {
 
 /// Writes the slices owned here into `folder`/step-N; rank 0 adds the manifest
-/// when all ranks have written, and all return after that. `head` has everything
-/// but files and slices. Every rank calls it, between steps.
+/// when all ranks have written, and all return after that. `head` has
+/// everything but files and slices. Every rank calls it, between steps.
 void saveCheckpoint(const Memory &memory, const ah_worker_link &link,
                     const std::string &folder, const CheckpointManifest &head);
 
@@ -24,8 +24,8 @@ void keepCheckpoints(const std::string &folder, uint64_t keep);
 void loadCheckpoint(Memory &memory, CheckpointReader &checkpoint);
 
 /// Rank 0's `value` on all ranks.
-uint64_t broadcast(const Memory &memory, const ah_worker_link &link, uint64_t value,
-                   const char *what);
+uint64_t broadcast(const Memory &memory, const ah_worker_link &link,
+                   uint64_t value, const char *what);
 
 } // namespace autohet::runtime
 

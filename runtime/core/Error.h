@@ -29,7 +29,8 @@ public:
     __attribute__((format(printf, 2, 3)));
 
 /// printf into a string.
-std::string format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+std::string format(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
 
 /// Throws what a call of the C interface has reported.
 inline void check(ah_status status) {

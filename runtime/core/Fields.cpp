@@ -29,8 +29,8 @@ const Json &Fields::at(const char *key) const {
 const Json &Fields::typed(const char *key, Json::Kind kind) const {
   const Json &value = at(key);
   if (value.kind != kind)
-    wrong(std::string("'") + key + "' is " + Json::nameOf(value.kind) + ", wanted " +
-          Json::nameOf(kind));
+    wrong(std::string("'") + key + "' is " + Json::nameOf(value.kind) +
+          ", wanted " + Json::nameOf(kind));
   return value;
 }
 
@@ -54,7 +54,8 @@ uint64_t Fields::hash(const char *key, const std::string &prefix) const {
   bool good = text.size() == prefix.size() + 16 && text.rfind(prefix, 0) == 0;
   if (good) {
     const char *end = text.data() + text.size();
-    auto [stop, error] = std::from_chars(text.data() + prefix.size(), end, value, 16);
+    auto [stop, error] =
+        std::from_chars(text.data() + prefix.size(), end, value, 16);
     good = error == std::errc() && stop == end;
   }
   if (!good)
@@ -67,7 +68,8 @@ std::vector<int64_t> Fields::naturals(const char *key) const {
   std::vector<int64_t> values;
   for (const Json &item : list(key).items) {
     if (item.kind != Json::Integer || item.integer < 0)
-      wrong(std::string("'") + key + "' has an element that is not a natural number");
+      wrong(std::string("'") + key +
+            "' has an element that is not a natural number");
     values.push_back(item.integer);
   }
   return values;

@@ -10,12 +10,15 @@
 
 namespace autohet::runtime {
 
-/// One object of a file; every failure says where, which key, and what was wanted.
+/// One object of a file; every failure says where, which key, and what was
+/// wanted.
 class Fields {
 public:
-  Fields(const Json &object, std::string where) : object(object), where(std::move(where)) {
+  Fields(const Json &object, std::string where)
+      : object(object), where(std::move(where)) {
     if (object.kind != Json::Object)
-      wrong(std::string("found ") + Json::nameOf(object.kind) + ", wanted an object");
+      wrong(std::string("found ") + Json::nameOf(object.kind) +
+            ", wanted an object");
   }
   [[noreturn]] void wrong(const std::string &what) const {
     fail(AH_ERROR_INPUT, "%s: %s", where.c_str(), what.c_str());
@@ -26,7 +29,9 @@ public:
   const Json &at(const char *key) const;
   const Json &list(const char *key) const { return typed(key, Json::Array); }
   const Json &child(const char *key) const { return typed(key, Json::Object); }
-  const std::string &string(const char *key) const { return typed(key, Json::String).string; }
+  const std::string &string(const char *key) const {
+    return typed(key, Json::String).string;
+  }
   bool boolean(const char *key) const { return typed(key, Json::Bool).boolean; }
   uint64_t natural(const char *key) const;
   double number(const char *key) const;

@@ -68,8 +68,9 @@ private:
 };
 } // namespace
 
-void transferNow(const ah_worker_link &link, bool isSend, uint32_t peer, uint32_t channel,
-                 void *data, uint64_t bytes, const char *what) {
+void transferNow(const ah_worker_link &link, bool isSend, uint32_t peer,
+                 uint32_t channel, void *data, uint64_t bytes,
+                 const char *what) {
   ah_request request = {};
   request.peer = peer;
   request.is_send = isSend;
@@ -84,7 +85,8 @@ void transferNow(const ah_worker_link &link, bool isSend, uint32_t peer, uint32_
   check(link.table->wait(link.comm, &request));
 }
 
-std::vector<Piece> gatherPieces(const Program &program, const ah_worker_link &link,
+std::vector<Piece> gatherPieces(const Program &program,
+                                const ah_worker_link &link,
                                 std::vector<Piece> pieces, const char *what) {
   if (!link.table)
     return pieces;
@@ -136,26 +138,31 @@ void writePieces(const std::string &path, const std::vector<Piece> &pieces) {
   auto whole = std::make_shared<std::vector<char>>();
   for (auto &[name, parts] : byName) {
     const Piece *first = parts[0];
-    sources.push_back({name, first->dtype, first->box.global, [whole, parts = parts] {
-      const Piece *first = parts[0];
-      unsigned elementBytes = dtypeBytes(first->dtype);
-      int64_t elements = Box::whole(first->box.global).elements();
-      whole->assign(elements * elementBytes, 0);
-      std::vector<char> covered(elements, 0);
-      for (const Piece *part : parts) {
-        if (part->box.global != first->box.global || part->dtype != first->dtype)
-          fail(AH_ERROR_INTERNAL, "tensor '%s': ranks disagree about its shape",
-               first->name.c_str());
-        copyToGlobal(part->box, elementBytes, part->bytes.data(), whole->data());
-        std::vector<char> ones(part->box.elements(), 1);
-        copyToGlobal(part->box, 1, ones.data(), covered.data());
-      }
-      if (const void *hole = memchr(covered.data(), 0, covered.size()))
-        fail(AH_ERROR_INTERNAL, "tensor '%s': no rank has element %lld",
-             first->name.c_str(),
-             (long long)(static_cast<const char *>(hole) - covered.data()));
-      return static_cast<const void *>(whole->data());
-    }});
+    sources.push_back(
+        {name, first->dtype, first->box.global, [whole, parts = parts] {
+           const Piece *first = parts[0];
+           unsigned elementBytes = dtypeBytes(first->dtype);
+           int64_t elements = Box::whole(first->box.global).elements();
+           whole->assign(elements * elementBytes, 0);
+           std::vector<char> covered(elements, 0);
+           for (const Piece *part : parts) {
+             if (part->box.global != first->box.global ||
+                 part->dtype != first->dtype)
+               fail(AH_ERROR_INTERNAL,
+                    "tensor '%s': ranks disagree about its shape",
+                    first->name.c_str());
+             copyToGlobal(part->box, elementBytes, part->bytes.data(),
+                          whole->data());
+             std::vector<char> ones(part->box.elements(), 1);
+             copyToGlobal(part->box, 1, ones.data(), covered.data());
+           }
+           if (const void *hole = memchr(covered.data(), 0, covered.size()))
+             fail(
+                 AH_ERROR_INTERNAL, "tensor '%s': no rank has element %lld",
+                 first->name.c_str(),
+                 (long long)(static_cast<const char *>(hole) - covered.data()));
+           return static_cast<const void *>(whole->data());
+         }});
   }
   writeSafetensors(path, sources);
 }
@@ -179,10 +186,12 @@ std::string findDifferentCopies(const std::vector<Piece> &pieces) {
     for (int64_t element = 0; element < piece.box.elements(); ++element)
       if (covered[element] &&
           memcmp(seen.data() + element * elementBytes,
-                 piece.bytes.data() + element * elementBytes, elementBytes) != 0)
-        return format("'%s', element %lld of %s", piece.name.c_str(), (long long)element,
-                      piece.box.text().c_str());
-    copyToGlobal(piece.box, elementBytes, piece.bytes.data(), whole.bytes.data());
+                 piece.bytes.data() + element * elementBytes,
+                 elementBytes) != 0)
+        return format("'%s', element %lld of %s", piece.name.c_str(),
+                      (long long)element, piece.box.text().c_str());
+    copyToGlobal(piece.box, elementBytes, piece.bytes.data(),
+                 whole.bytes.data());
     std::vector<char> ones(piece.box.elements(), 1);
     copyToGlobal(piece.box, 1, ones.data(), whole.covered.data());
   }

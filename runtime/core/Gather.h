@@ -21,20 +21,22 @@ struct Piece {
 };
 
 /// One transfer outside of steps; sleeps until it has ended.
-void transferNow(const ah_worker_link &link, bool isSend, uint32_t peer, uint32_t channel,
-                 void *data, uint64_t bytes, const char *what);
+void transferNow(const ah_worker_link &link, bool isSend, uint32_t peer,
+                 uint32_t channel, void *data, uint64_t bytes,
+                 const char *what);
 
-/// Sends this rank's pieces to rank 0, which gets those of all ranks; the others
-/// get none. Every rank calls it, outside of steps.
-std::vector<Piece> gatherPieces(const Program &program, const ah_worker_link &link,
+/// Sends this rank's pieces to rank 0, which gets those of all ranks; the
+/// others get none. Every rank calls it, outside of steps.
+std::vector<Piece> gatherPieces(const Program &program,
+                                const ah_worker_link &link,
                                 std::vector<Piece> pieces, const char *what);
 
-/// Puts pieces together and writes them, sorted by name. Throws AH_ERROR_INTERNAL
-/// where an element is missing.
+/// Puts pieces together and writes them, sorted by name. Throws
+/// AH_ERROR_INTERNAL where an element is missing.
 void writePieces(const std::string &path, const std::vector<Piece> &pieces);
 
-/// Compares pieces of the same tensor where they overlap; the first difference in
-/// words, or nothing.
+/// Compares pieces of the same tensor where they overlap; the first difference
+/// in words, or nothing.
 std::string findDifferentCopies(const std::vector<Piece> &pieces);
 
 } // namespace autohet::runtime

@@ -22,7 +22,9 @@ public:
   const ah_device_table &table;
   ah_device *device = nullptr;
 
-  char *space(unsigned space) const { return static_cast<char *>(spaces[space]); }
+  char *space(unsigned space) const {
+    return static_cast<char *>(spaces[space]);
+  }
   /// Where `buffer` holds microbatch `microbatch`.
   char *address(uint32_t buffer, uint64_t microbatch = 0) const {
     const ah_buffer &b = program.buffers[buffer];
@@ -38,7 +40,8 @@ public:
 
   /// Whole buffers between host and device.
   void write(uint32_t buffer, const void *from, uint64_t bytes);
-  std::vector<char> read(uint32_t buffer, uint64_t bytes, uint64_t microbatch = 0) const;
+  std::vector<char> read(uint32_t buffer, uint64_t bytes,
+                         uint64_t microbatch = 0) const;
   void zeroGradients();
 
 private:

@@ -31,26 +31,31 @@ static std::string executableFolder() {
   return text.substr(0, text.rfind('/') + 1);
 }
 
-static const ah_device_image &deviceImage(const ah_node_image &image, int64_t device) {
+static const ah_device_image &deviceImage(const ah_node_image &image,
+                                          int64_t device) {
   if (device < 0 || device >= int64_t(image.device_count))
     fail(AH_ERROR_INTERNAL, "this node has no device %lld", (long long)device);
   return image.devices[device];
 }
 
 static void describe(const ah_node_image &image) {
-  static const char *const spaces[] = {"activations",     "parameters", "gradients",
-                                       "optimizer state", "constants",  "scalars"};
+  static const char *const spaces[] = {"activations", "parameters",
+                                       "gradients",   "optimizer state",
+                                       "constants",   "scalars"};
   static const char *const optimizers[] = {"SGD", "Adam", "AdamW", "none"};
-  printf("node %u of %u, %u devices\n", image.node, image.node_count, image.device_count);
+  printf("node %u of %u, %u devices\n", image.node, image.node_count,
+         image.device_count);
   for (uint32_t index = 0; index < image.device_count; ++index) {
     Program program(image.devices[index]);
     const ah_program &header = program.header();
-    printf("device %s: rank %u of %u, replica %u, stage %u, %u commands in %u streams, %u "
+    printf("device %s: rank %u of %u, replica %u, stage %u, %u commands in %u "
+           "streams, %u "
            "kernels\n",
-           program.deviceName().c_str(), header.rank, header.world_size, header.replica,
-           header.stage, program.commands.size(), program.streams.size(),
-           image.devices[index].kernel_count);
-    printf("  %u microbatches of %u samples from %u of a global batch of %u; optimizer %s\n",
+           program.deviceName().c_str(), header.rank, header.world_size,
+           header.replica, header.stage, program.commands.size(),
+           program.streams.size(), image.devices[index].kernel_count);
+    printf("  %u microbatches of %u samples from %u of a global batch of %u; "
+           "optimizer %s\n",
            header.microbatches, header.microbatch_size, header.first_sample,
            header.global_batch, optimizers[header.optimizer]);
     uint64_t total = 0;
@@ -62,16 +67,16 @@ static void describe(const ah_node_image &image) {
     printf("  %-16s %12.3f MiB\n", "all", double(total) / (1 << 20));
     auto ports = [&](const char *what, const Table<ah_port> &table) {
       for (const ah_port &port : table)
-        printf("  %s %s %s %s\n", what, program.string(port.name), dtypeName(port.dtype),
-               shapeText(port.shape, port.rank).c_str());
+        printf("  %s %s %s %s\n", what, program.string(port.name),
+               dtypeName(port.dtype), shapeText(port.shape, port.rank).c_str());
     };
     ports("input", program.inputs);
     ports("output", program.outputs);
   }
 }
 
-static void train(const ah_node_image &image, int64_t device, const NodeOptions &options,
-                  const ah_worker_link &link) {
+static void train(const ah_node_image &image, int64_t device,
+                  const NodeOptions &options, const ah_worker_link &link) {
   Program program(deviceImage(image, device));
   Trainer(program, options, link, executableFolder()).run();
 }
@@ -89,9 +94,11 @@ static ah_status runWorker(const ah_node_image &image, int64_t device,
 }
 
 // One device in this process: nothing to watch and nobody to reach.
-static ah_status runAlone(const ah_node_image &image, const NodeOptions &options) {
+static ah_status runAlone(const ah_node_image &image,
+                          const NodeOptions &options) {
   return guarded([&] {
-    if (image.device_count != 1 || deviceImage(image, 0).program->world_size != 1)
+    if (image.device_count != 1 ||
+        deviceImage(image, 0).program->world_size != 1)
       fail(AH_ERROR_INPUT, "option --alone: this job has %u devices, not one",
            deviceImage(image, 0).program->world_size);
     static ah_board board;
@@ -125,7 +132,8 @@ static int nodeMain(int argc, char **argv) {
   supervisor.options_text = options.numbersText.c_str();
   supervisor.options_hash =
       checksum64(options.numbersText.data(), options.numbersText.size());
-  supervisor.emulate = options.emulate.empty() ? nullptr : options.emulate.c_str();
+  supervisor.emulate =
+      options.emulate.empty() ? nullptr : options.emulate.c_str();
   supervisor.launched_node = options.node;
   supervisor.launched_nodes = options.nodes;
   supervisor.master_port = options.masterPort;
@@ -133,7 +141,8 @@ static int nodeMain(int argc, char **argv) {
       options.masterAddress.empty() ? nullptr : options.masterAddress.c_str();
 
   if (options.preflight)
-    return runPreflight(image, supervisor, options.weightsIndex, options.checkpoints);
+    return runPreflight(image, supervisor, options.weightsIndex,
+                        options.checkpoints);
   int64_t device = ah_worker_device();
   if (device >= 0) {
     // Printed once, by the supervisor, with the rank's name.

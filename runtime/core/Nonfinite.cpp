@@ -30,7 +30,8 @@ bool NonfiniteSearch::lookAtBuffer(uint32_t index, int64_t microbatch,
     memcpy(&value, bytes.data() + 4 * element, 4);
     if (!std::isnan(value) && !(value > 0 && std::isinf(value)))
       continue;
-    found = format("%s in '%s', element %lld of %s, %s", std::isnan(value) ? "NaN" : "infinity",
+    found = format("%s in '%s', element %lld of %s, %s",
+                   std::isnan(value) ? "NaN" : "infinity",
                    program.string(buffer.name), (long long)element,
                    shapeText(buffer.shape, buffer.rank).c_str(), how.c_str());
     return true;
@@ -42,7 +43,8 @@ void NonfiniteSearch::lookAtParameters() {
   std::lock_guard<std::mutex> lock(mutex);
   for (const ah_parameter &parameter : program.parameters)
     if (parameter.trained && found.empty())
-      lookAtBuffer(parameter.parameter_buffer, 0, "a parameter that was so before the step");
+      lookAtBuffer(parameter.parameter_buffer, 0,
+                   "a parameter that was so before the step");
 }
 
 void NonfiniteSearch::look(const ah_command &command, int64_t microbatch) {
@@ -72,7 +74,8 @@ void NonfiniteSearch::look(const ah_command &command, int64_t microbatch) {
   }
   how += format(", microbatch %lld", (long long)microbatch);
   for (unsigned operand = 0; operand < subject->operand_count; ++operand)
-    if (lookAtBuffer(program.operands[subject->first_operand + operand], microbatch, how))
+    if (lookAtBuffer(program.operands[subject->first_operand + operand],
+                     microbatch, how))
       return;
 }
 

@@ -11,8 +11,8 @@
 
 namespace autohet::runtime {
 
-/// Looks at the buffers of each command of a pass, after it, for the first NaN or
-/// +infinity. (-infinity is what masks are made of; where it does harm a NaN
+/// Looks at the buffers of each command of a pass, after it, for the first NaN
+/// or +infinity. (-infinity is what masks are made of; where it does harm a NaN
 /// follows at once.) Tables are not looked at, for the same reason.
 class NonfiniteSearch {
 public:
@@ -21,11 +21,13 @@ public:
   /// Parameters that were bad before the step.
   void lookAtParameters();
   void look(const ah_command &command, int64_t microbatch);
-  /// Empty, or "NaN in buffer 'x', element 3, made by LAUNCH 'y', microbatch 2".
+  /// Empty, or "NaN in buffer 'x', element 3, made by LAUNCH 'y', microbatch
+  /// 2".
   std::string finding();
 
 private:
-  bool lookAtBuffer(uint32_t buffer, int64_t microbatch, const std::string &how);
+  bool lookAtBuffer(uint32_t buffer, int64_t microbatch,
+                    const std::string &how);
 
   Memory &memory;
   const Program &program;

@@ -22,7 +22,8 @@ double ah_learning_rate(const ah_optimizer_settings *settings, int64_t step) {
   if (step < warmup) {
     factor = double(step) / double(warmup);
   } else if (settings->schedule != AH_CONSTANT) {
-    double progress = double(step - warmup) / double(std::max<int64_t>(1, total - warmup));
+    double progress =
+        double(step - warmup) / double(std::max<int64_t>(1, total - warmup));
     progress = std::min(progress, 1.0);
     factor = settings->schedule == AH_LINEAR
                  ? 1 - progress
@@ -31,10 +32,12 @@ double ah_learning_rate(const ah_optimizer_settings *settings, int64_t step) {
   return settings->learning_rate * factor;
 }
 
-float ah_clip_factor(const ah_optimizer_settings *settings, double squared_norm) {
+float ah_clip_factor(const ah_optimizer_settings *settings,
+                     double squared_norm) {
   if (settings->clip_norm <= 0)
     return 1;
   // In float, as PyTorch's norm is a float tensor.
   float norm = static_cast<float>(std::sqrt(squared_norm));
-  return std::min(static_cast<float>(settings->clip_norm) / (norm + 1e-6f), 1.0f);
+  return std::min(static_cast<float>(settings->clip_norm) / (norm + 1e-6f),
+                  1.0f);
 }

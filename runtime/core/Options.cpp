@@ -1,7 +1,7 @@
 //===- Options.cpp - a node's command line ----------------------------------===//
 //
-// One table says of each option its name, value, help and effect; parsing, --help
-// and the text that ranks compare come from it.
+// One table says of each option its name, value, help and effect; parsing,
+// --help and the text that ranks compare come from it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,8 @@ struct Group {
 template <typename T>
 static T number(const std::string &text, const char *wanted) {
   T value{};
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || text.empty())
     fail(AH_ERROR_INPUT, "found '%s', wanted %s", text.c_str(), wanted);
   return value;
@@ -45,7 +46,8 @@ static int64_t natural(const std::string &text) {
   return value;
 }
 
-static double real(const std::string &text, double low, double high, const char *wanted) {
+static double real(const std::string &text, double low, double high,
+                   const char *wanted) {
   double value = number<double>(text, wanted);
   if (!(value >= low && value <= high))
     fail(AH_ERROR_INPUT, "found '%s', wanted %s", text.c_str(), wanted);
@@ -65,7 +67,8 @@ static T oneOf(const std::string &text,
       return value;
     names += (names.empty() ? "" : ", ") + std::string(name);
   }
-  fail(AH_ERROR_INPUT, "found '%s', wanted one of %s", text.c_str(), names.c_str());
+  fail(AH_ERROR_INPUT, "found '%s', wanted one of %s", text.c_str(),
+       names.c_str());
 }
 
 static void setBetas(NodeOptions &o, const std::string &text) {
@@ -73,16 +76,21 @@ static void setBetas(NodeOptions &o, const std::string &text) {
   if (separator == std::string::npos)
     fail(AH_ERROR_INPUT, "found '%s', wanted two numbers, B1,B2", text.c_str());
   const char *wanted = "two numbers from 0 to below 1, B1,B2";
-  o.beta1 = real(text.substr(0, separator), 0, std::nextafter(1.0, 0.0), wanted);
-  o.beta2 = real(text.substr(separator + 1), 0, std::nextafter(1.0, 0.0), wanted);
+  o.beta1 =
+      real(text.substr(0, separator), 0, std::nextafter(1.0, 0.0), wanted);
+  o.beta2 =
+      real(text.substr(separator + 1), 0, std::nextafter(1.0, 0.0), wanted);
 }
 
 // A member that is the option's text.
 static auto text(std::string NodeOptions::*member) {
-  return [member](NodeOptions &o, const std::string &value) { o.*member = value; };
+  return
+      [member](NodeOptions &o, const std::string &value) { o.*member = value; };
 }
 static auto count(int64_t NodeOptions::*member) {
-  return [member](NodeOptions &o, const std::string &value) { o.*member = natural(value); };
+  return [member](NodeOptions &o, const std::string &value) {
+    o.*member = natural(value);
+  };
 }
 
 using O = NodeOptions;
@@ -91,12 +99,16 @@ using S = const std::string &;
 static const std::vector<Group> &groups() {
   static const std::vector<Group> table = {
       {"What to run",
-       {{"steps", "N", "optimizer steps, counted from the start of training (default 1)",
+       {{"steps", "N",
+         "optimizer steps, counted from the start of training (default 1)",
          [](O &o, S v) { o.steps = natural(v); }, true},
-        {"seed", "N", "of dropout, data order and --init (default 0, or the checkpoint's)",
-         [](O &o, S v) { o.seed = number<uint64_t>(v, "a natural number"); }, true},
+        {"seed", "N",
+         "of dropout, data order and --init (default 0, or the checkpoint's)",
+         [](O &o, S v) { o.seed = number<uint64_t>(v, "a natural number"); },
+         true},
         {"init", "[=DEVIATION]",
-         "draw the trained parameters anew: matrices normal (default deviation 0.02), "
+         "draw the trained parameters anew: matrices normal (default deviation "
+         "0.02), "
          "norms 1, biases 0",
          [](O &o, S v) {
            o.init = true;
@@ -105,36 +117,45 @@ static const std::vector<Group> &groups() {
          },
          true},
         {"weights", "FILE",
-         "start from this safetensors file (PyTorch's names and shapes) instead of the "
+         "start from this safetensors file (PyTorch's names and shapes) "
+         "instead of the "
          "model's own weights",
          text(&O::weights), true},
-        {"weights-index", "FILE", "where weights are (default: weights.index beside the "
-                                  "executable)",
+        {"weights-index", "FILE",
+         "where weights are (default: weights.index beside the "
+         "executable)",
          text(&O::weightsIndex)}}},
       {"What it reads",
        {{"data", "FILE",
-         "tokens: raw .bin with --data-dtype, or Megatron's .idx and .bin; 'random' draws "
+         "tokens: raw .bin with --data-dtype, or Megatron's .idx and .bin; "
+         "'random' draws "
          "them, for measurements",
          text(&O::data), true},
-        {"data-dtype", "TYPE", "of a raw file: uint8, uint16, int32, int64, ...",
-         text(&O::dataDtype), true},
+        {"data-dtype", "TYPE",
+         "of a raw file: uint8, uint16, int32, int64, ...", text(&O::dataDtype),
+         true},
         {"data-order", "ORDER",
-         "shuffled (default) or sequential; a function of the seed and the sample's number",
+         "shuffled (default) or sequential; a function of the seed and the "
+         "sample's number",
          [](O &o, S v) {
-           o.shuffled = oneOf<bool>(v, {{"shuffled", true}, {"sequential", false}});
+           o.shuffled =
+               oneOf<bool>(v, {{"shuffled", true}, {"sequential", false}});
          },
          true},
         {"inputs", "FILE",
-         "safetensors, one tensor an input; dim 0 holds k global batches, step s uses "
+         "safetensors, one tensor an input; dim 0 holds k global batches, step "
+         "s uses "
          "number s mod k",
          text(&O::inputs), true},
-        {"labels", "FILE", "safetensors with the labels, aligned with the outputs: not "
-                           "shifted",
+        {"labels", "FILE",
+         "safetensors with the labels, aligned with the outputs: not "
+         "shifted",
          text(&O::labels), true},
         {"mask-token", "ID", "what hidden tokens show (objective masked)",
          count(&O::maskToken), true},
         {"mask-probability", "P", "of hiding a token (default 0.15)",
-         [](O &o, S v) { o.maskProbability = real(v, 0, 1, "a probability"); }, true}}},
+         [](O &o, S v) { o.maskProbability = real(v, 0, 1, "a probability"); },
+         true}}},
       {"Optimizer (its kind is compiled in; defaults are PyTorch's)",
        {{"lr", "X", "learning rate (default 1e-3)",
          [](O &o, S v) { o.learningRate = notNegative(v); }, true},
@@ -143,16 +164,20 @@ static const std::vector<Group> &groups() {
          [](O &o, S v) { o.epsilon = notNegative(v); }, true},
         {"weight-decay", "X", "default 0.01 for AdamW, else 0",
          [](O &o, S v) { o.weightDecay = notNegative(v); }, true},
-        {"no-decay", "REGEX", "parameters without weight decay, such as "
-                              "'bias$|norm|ln_' (searched in the name)",
+        {"no-decay", "REGEX",
+         "parameters without weight decay, such as "
+         "'bias$|norm|ln_' (searched in the name)",
          text(&O::noDecay), true},
-        {"clip-norm", "X", "scale gradients so that their norm over everything is at most X",
+        {"clip-norm", "X",
+         "scale gradients so that their norm over everything is at most X",
          [](O &o, S v) { o.clipNorm = notNegative(v); }, true},
-        {"schedule", "KIND", "constant (default), linear or cosine: down to 0 at "
-                             "--total-steps",
+        {"schedule", "KIND",
+         "constant (default), linear or cosine: down to 0 at "
+         "--total-steps",
          [](O &o, S v) {
-           o.schedule = oneOf<ah_schedule>(
-               v, {{"constant", AH_CONSTANT}, {"linear", AH_LINEAR}, {"cosine", AH_COSINE}});
+           o.schedule = oneOf<ah_schedule>(v, {{"constant", AH_CONSTANT},
+                                               {"linear", AH_LINEAR},
+                                               {"cosine", AH_COSINE}});
          },
          true},
         {"warmup-steps", "N", "steps over which the rate rises linearly from 0",
@@ -162,36 +187,43 @@ static const std::vector<Group> &groups() {
       {"What it writes",
        {{"save-loss", "FILE", "JSON lines: step, loss, gradient_norm, lr",
          text(&O::saveLoss)},
-        {"save-outputs", "FILE", "safetensors: the model's outputs at the first step",
+        {"save-outputs", "FILE",
+         "safetensors: the model's outputs at the first step",
          text(&O::saveOutputs)},
         {"save-gradients", "FILE",
          "safetensors: gradients of the first step, before clipping and update",
          text(&O::saveGradients)},
         {"save-weights", "FILE", "safetensors: parameters after the last step",
          text(&O::saveWeights)},
-        {"metrics", "FILE", "JSON lines: as --save-loss, with times, rates and evaluations",
+        {"metrics", "FILE",
+         "JSON lines: as --save-loss, with times, rates and evaluations",
          text(&O::metrics)},
-        {"trace", "FILE", "what each device did, for ui.perfetto.dev; with several devices "
-                          "FILE gets .rankN before its ending",
+        {"trace", "FILE",
+         "what each device did, for ui.perfetto.dev; with several devices "
+         "FILE gets .rankN before its ending",
          text(&O::trace)},
         {"log-every", "N", "print every N-th step (default 10; 0: none)",
          count(&O::logEvery)}}},
       {"Evaluation",
        {{"eval-data", "FILE", "tokens as --data (same dtype), read in order",
          text(&O::evalData), true},
-        {"eval-every", "N", "evaluate every N steps", count(&O::evalEvery), true},
+        {"eval-every", "N", "evaluate every N steps", count(&O::evalEvery),
+         true},
         {"eval-batches", "N", "global batches an evaluation (default 8)",
          count(&O::evalBatches), true}}},
       {"Checkpoints",
        {{"checkpoint", "FOLDER",
-         "save here at the end, at SIGTERM to the supervisor, and as --checkpoint-every "
+         "save here at the end, at SIGTERM to the supervisor, and as "
+         "--checkpoint-every "
          "says; all nodes must see the folder",
          text(&O::checkpoints)},
-        {"checkpoint-every", "N", "also save every N steps", count(&O::checkpointEvery)},
+        {"checkpoint-every", "N", "also save every N steps",
+         count(&O::checkpointEvery)},
         {"checkpoint-keep", "N", "complete ones to keep (default 3; 0: all)",
          count(&O::checkpointKeep)},
         {"resume", "[=STEP]",
-         "go on from the newest complete checkpoint, or that of STEP, whatever plan made "
+         "go on from the newest complete checkpoint, or that of STEP, whatever "
+         "plan made "
          "it; optimizer options not given are the checkpoint's",
          [](O &o, S v) {
            o.resume = true;
@@ -201,41 +233,51 @@ static const std::vector<Group> &groups() {
          true}}},
       {"When things go wrong",
        {{"on-nonfinite", "WHAT",
-         "at a NaN or infinite loss or gradient: stop (default; names the first command "
+         "at a NaN or infinite loss or gradient: stop (default; names the "
+         "first command "
          "that made it) or skip the step's update",
          [](O &o, S v) {
            o.onNonfinite = oneOf<OnNonfinite>(
                v, {{"stop", OnNonfinite::Stop}, {"skip", OnNonfinite::Skip}});
          },
          true},
-        {"stall-timeout", "SECONDS", "end when a peer's commands stand still (default 600)",
+        {"stall-timeout", "SECONDS",
+         "end when a peer's commands stand still (default 600)",
          [](O &o, S v) { o.stallTimeout_s = notNegative(v); }},
         {"death-timeout", "SECONDS", "end when a node is silent (default 10)",
          [](O &o, S v) { o.deathTimeout_s = notNegative(v); }},
         {"check-copies", nullptr,
          "after every step, compare all copies of each parameter, bit by bit",
          [](O &o, S) { o.checkCopies = true; }, true},
-        {"check-messages", nullptr, "a header in every message, compared on arrival",
+        {"check-messages", nullptr,
+         "a header in every message, compared on arrival",
          [](O &o, S) { o.checkMessages = true; }}}},
       {"Where it runs (a launcher's variables are read by themselves)",
-       {{"node", "N", "index of this node", [](O &o, S v) { o.node = natural(v); }},
-        {"nodes", "N", "number of nodes", [](O &o, S v) { o.nodes = natural(v); }},
-        {"master-addr", "HOST", "where node 0 listens", text(&O::masterAddress)},
+       {{"node", "N", "index of this node",
+         [](O &o, S v) { o.node = natural(v); }},
+        {"nodes", "N", "number of nodes",
+         [](O &o, S v) { o.nodes = natural(v); }},
+        {"master-addr", "HOST", "where node 0 listens",
+         text(&O::masterAddress)},
         {"master-port", "PORT", "and on which port",
          [](O &o, S v) { o.masterPort = natural(v); }},
-        {"emulate", "FILE", "speeds and links to emulate; see autohet-run --emulate",
+        {"emulate", "FILE",
+         "speeds and links to emulate; see autohet-run --emulate",
          text(&O::emulate)},
-        {"alone", nullptr, "one device in this very process, without a supervisor (for "
-                           "debuggers)",
+        {"alone", nullptr,
+         "one device in this very process, without a supervisor (for "
+         "debuggers)",
          [](O &o, S) { o.alone = true; }}}},
       {"Instead of running",
        {{"help", nullptr, "print this text", [](O &o, S) { o.help = true; }},
         {"version", nullptr, "print the versions of runtime and program format",
          [](O &o, S) { o.version = true; }},
-        {"describe", nullptr, "print what this executable holds: job, devices, memory",
+        {"describe", nullptr,
+         "print what this executable holds: job, devices, memory",
          [](O &o, S) { o.describe = true; }},
         {"preflight", nullptr,
-         "check what a run would need here: CPU features, libraries, port, memory, disk, "
+         "check what a run would need here: CPU features, libraries, port, "
+         "memory, disk, "
          "weights",
          [](O &o, S) { o.preflight = true; }}}}};
   return table;
@@ -278,19 +320,23 @@ NodeOptions parseOptions(int argc, char **argv) {
     if (argument == "-h")
       argument = "--help";
     if (argument.rfind("--", 0) != 0)
-      fail(AH_ERROR_INPUT, "unexpected argument '%s'; see --help", argument.c_str());
+      fail(AH_ERROR_INPUT, "unexpected argument '%s'; see --help",
+           argument.c_str());
     size_t equals = argument.find('=');
-    std::string name = argument.substr(2, equals == std::string::npos ? equals : equals - 2);
+    std::string name =
+        argument.substr(2, equals == std::string::npos ? equals : equals - 2);
     const Option *option = findOption(name);
     if (!option)
       fail(AH_ERROR_INPUT, "unknown option '--%s'; see --help", name.c_str());
-    std::string value = equals == std::string::npos ? "" : argument.substr(equals + 1);
+    std::string value =
+        equals == std::string::npos ? "" : argument.substr(equals + 1);
     bool optional = option->value && option->value[0] == '[';
     if (!option->value && equals != std::string::npos)
       fail(AH_ERROR_INPUT, "option --%s takes no value", name.c_str());
     if (option->value && !optional && equals == std::string::npos) {
       if (++index == argc)
-        fail(AH_ERROR_INPUT, "option --%s needs a value: %s", name.c_str(), option->value);
+        fail(AH_ERROR_INPUT, "option --%s needs a value: %s", name.c_str(),
+             option->value);
       value = argv[index];
     }
     try {
@@ -305,14 +351,17 @@ NodeOptions parseOptions(int argc, char **argv) {
 }
 
 std::string helpText(const char *program) {
-  std::string result = format(
-      "Usage: %s [options]\n\n"
-      "Trains the model that this executable was compiled for, together with the\n"
-      "executables of the job's other nodes. Start it once a node, by autohet-run, mpirun,\n"
-      "srun or by hand; a job of one node needs nothing else.\n\n"
-      "  %s --data text.bin --data-dtype uint8 --steps 100 --lr 1e-3\n"
-      "  %s --inputs in.safetensors --labels labels.safetensors --steps 3 --save-loss l.jsonl\n",
-      program, program, program);
+  std::string result =
+      format("Usage: %s [options]\n\n"
+             "Trains the model that this executable was compiled for, together "
+             "with the\n"
+             "executables of the job's other nodes. Start it once a node, by "
+             "autohet-run, mpirun,\n"
+             "srun or by hand; a job of one node needs nothing else.\n\n"
+             "  %s --data text.bin --data-dtype uint8 --steps 100 --lr 1e-3\n"
+             "  %s --inputs in.safetensors --labels labels.safetensors --steps "
+             "3 --save-loss l.jsonl\n",
+             program, program, program);
   for (const Group &group : groups()) {
     result += format("\n%s:\n", group.title);
     for (const Option &option : group.options) {

@@ -15,8 +15,8 @@ namespace autohet::runtime {
 
 enum class OnNonfinite { Stop, Skip };
 
-/// Everything that the command line says. Strings are empty, numbers unset where
-/// an option was not given and its default depends on the program.
+/// Everything that the command line says. Strings are empty, numbers unset
+/// where an option was not given and its default depends on the program.
 struct NodeOptions {
   // What to run
   std::optional<int64_t> steps;
@@ -30,7 +30,8 @@ struct NodeOptions {
   int64_t maskToken = -1;
   double maskProbability = 0.15;
   // Optimizer; unset: the checkpoint's, else PyTorch's defaults for the kind
-  std::optional<double> learningRate, beta1, beta2, epsilon, weightDecay, clipNorm;
+  std::optional<double> learningRate, beta1, beta2, epsilon, weightDecay,
+      clipNorm;
   std::string noDecay;
   std::optional<ah_schedule> schedule;
   std::optional<int64_t> warmupSteps, totalSteps;
@@ -58,7 +59,8 @@ struct NodeOptions {
   // Instead of running
   bool help = false, version = false, describe = false, preflight = false;
 
-  /// The options that change numbers, as "name=value" lines: ranks compare them.
+  /// The options that change numbers, as "name=value" lines: ranks compare
+  /// them.
   std::string numbersText;
 };
 

@@ -14,16 +14,17 @@ uint32_t dtypeBytes(uint8_t dtype) {
 }
 
 const char *dtypeName(uint8_t dtype) {
-  static const char *const names[] = {"float32", "float16", "bfloat16", "float64",
-                                      "int8",    "uint8",   "int16",    "uint16",
-                                      "int32",   "int64",   "bool"};
+  static const char *const names[] = {
+      "float32", "float16", "bfloat16", "float64", "int8", "uint8",
+      "int16",   "uint16",  "int32",    "int64",   "bool"};
   return dtype <= AH_BOOL ? names[dtype] : "unknown";
 }
 
 const char *kindName(uint8_t kind) {
   static const char *const names[] = {
-      "LAUNCH", "GEMM", "COPY",     "ZERO", "REDUCE", "SEND",   "RECV", "RECORD", "WAIT",
-      "LOOP",   "END_LOOP", "FEED", "LOSS", "OUTPUT", "NORM",   "AGREE", "UPDATE", "HOOK"};
+      "LAUNCH", "GEMM",   "COPY", "ZERO",  "REDUCE",   "SEND",
+      "RECV",   "RECORD", "WAIT", "LOOP",  "END_LOOP", "FEED",
+      "LOSS",   "OUTPUT", "NORM", "AGREE", "UPDATE",   "HOOK"};
   return kind <= AH_HOOK ? names[kind] : "unknown";
 }
 
@@ -59,41 +60,48 @@ public:
   }
 
 private:
-  void require(bool condition, const char *table, size_t index, const char *what) {
+  void require(bool condition, const char *table, size_t index,
+               const char *what) {
     if (!condition)
-      fail(AH_ERROR_MISMATCH, "damaged program: %s %zu: %s", table, index, what);
+      fail(AH_ERROR_MISMATCH, "damaged program: %s %zu: %s", table, index,
+           what);
   }
 
   void checkHeader() {
     if (header.magic != AH_PROGRAM_MAGIC)
       fail(AH_ERROR_MISMATCH, "not a device program (magic %#llx)",
            static_cast<unsigned long long>(header.magic));
-    if (header.version != AH_PROGRAM_VERSION || header.header_bytes != sizeof(ah_program))
+    if (header.version != AH_PROGRAM_VERSION ||
+        header.header_bytes != sizeof(ah_program))
       fail(AH_ERROR_MISMATCH,
-           "device program of version %u with a header of %u bytes; this runtime "
+           "device program of version %u with a header of %u bytes; this "
+           "runtime "
            "walks version %u with %zu",
-           header.version, header.header_bytes, AH_PROGRAM_VERSION, sizeof(ah_program));
-    require(header.world_size > 0 && header.rank < header.world_size, "header", 0,
-            "rank outside the world");
+           header.version, header.header_bytes, AH_PROGRAM_VERSION,
+           sizeof(ah_program));
+    require(header.world_size > 0 && header.rank < header.world_size, "header",
+            0, "rank outside the world");
     require(header.microbatches > 0 && header.microbatch_size > 0, "header", 0,
             "no microbatch");
     require(uint64_t(header.first_sample) +
                     uint64_t(header.microbatches) * header.microbatch_size <=
                 header.global_batch,
             "header", 0, "microbatches outside the global batch");
-    require(header.optimizer <= AH_NO_OPTIMIZER && header.objective <= AH_GIVEN, "header",
-            0, "unknown optimizer or objective");
-    require(header.space_bytes[AH_SPACE_SCALAR] >= 64 * AH_SCALAR_COUNT, "header", 0,
-            "scalar space too small");
+    require(header.optimizer <= AH_NO_OPTIMIZER && header.objective <= AH_GIVEN,
+            "header", 0, "unknown optimizer or objective");
+    require(header.space_bytes[AH_SPACE_SCALAR] >= 64 * AH_SCALAR_COUNT,
+            "header", 0, "scalar space too small");
   }
 
   template <typename T>
   Table<T> map(const ah_table &table, const char *name) {
-    bool fits = table.offset <= header.total_bytes &&
-                uint64_t(table.count) * sizeof(T) <= header.total_bytes - table.offset;
+    bool fits =
+        table.offset <= header.total_bytes &&
+        uint64_t(table.count) * sizeof(T) <= header.total_bytes - table.offset;
     require(table.count == 0 || table.element_bytes == sizeof(T), name, 0,
             "elements of another size");
-    require(fits && table.offset % alignof(T) == 0, name, 0, "table outside the program");
+    require(fits && table.offset % alignof(T) == 0, name, 0,
+            "table outside the program");
     auto *first = reinterpret_cast<const char *>(&header) + table.offset;
     return {reinterpret_cast<const T *>(first), table.count};
   }
@@ -110,14 +118,17 @@ private:
     program.events = map<ah_event>(header.events, "events");
     program.strings = map<char>(header.strings, "strings");
     uint32_t size = program.strings.size();
-    require(size > 0 && program.strings[size - 1] == 0, "strings", 0, "not terminated");
+    require(size > 0 && program.strings[size - 1] == 0, "strings", 0,
+            "not terminated");
   }
 
   void checkName(uint32_t name, const char *table, size_t index) {
-    require(name < program.strings.size(), table, index, "name outside the strings");
+    require(name < program.strings.size(), table, index,
+            "name outside the strings");
   }
 
-  void checkShape(const int64_t *shape, unsigned rank, const char *table, size_t index) {
+  void checkShape(const int64_t *shape, unsigned rank, const char *table,
+                  size_t index) {
     require(rank <= AH_MAX_RANK, table, index, "rank above 8");
     int64_t count = 1;
     for (unsigned dim = 0; dim < rank; ++dim) {
@@ -136,31 +147,32 @@ private:
       checkShape(buffer.shape, buffer.rank, "buffer", index);
       require(buffer.slots > 0, "buffer", index, "no slot");
       uint64_t end = 0;
-      bool overflow =
-          __builtin_mul_overflow(uint64_t(buffer.slots - 1), buffer.slot_stride, &end) ||
-          __builtin_add_overflow(end, buffer.offset, &end) ||
-          __builtin_add_overflow(end, buffer.bytes, &end);
-      require(!overflow && end <= header.space_bytes[buffer.space], "buffer", index,
-              "outside its space");
+      bool overflow = __builtin_mul_overflow(uint64_t(buffer.slots - 1),
+                                             buffer.slot_stride, &end) ||
+                      __builtin_add_overflow(end, buffer.offset, &end) ||
+                      __builtin_add_overflow(end, buffer.bytes, &end);
+      require(!overflow && end <= header.space_bytes[buffer.space], "buffer",
+              index, "outside its space");
     }
   }
 
   void checkGemms() {
     for (uint32_t index = 0; index < program.gemms.size(); ++index) {
       const ah_gemm &gemm = program.gemms[index];
-      require(gemm.batch >= 0 && gemm.m >= 0 && gemm.n >= 0 && gemm.k >= 0, "gemm", index,
-              "negative extent");
+      require(gemm.batch >= 0 && gemm.m >= 0 && gemm.n >= 0 && gemm.k >= 0,
+              "gemm", index, "negative extent");
       require(gemm.lda >= (gemm.transpose_a ? gemm.m : gemm.k) &&
-                  gemm.ldb >= (gemm.transpose_b ? gemm.k : gemm.n) && gemm.ldc >= gemm.n,
+                  gemm.ldb >= (gemm.transpose_b ? gemm.k : gemm.n) &&
+                  gemm.ldc >= gemm.n,
               "gemm", index, "rows overlap");
-      require(gemm.stride_a >= 0 && gemm.stride_b >= 0 && gemm.stride_c >= 0, "gemm", index,
-              "negative stride");
+      require(gemm.stride_a >= 0 && gemm.stride_b >= 0 && gemm.stride_c >= 0,
+              "gemm", index, "negative stride");
     }
   }
 
   // One past the last element that a matrix of a batch touches.
-  static int64_t lastElement(int64_t rows, int64_t columns, int64_t leading, int64_t batch,
-                             int64_t stride) {
+  static int64_t lastElement(int64_t rows, int64_t columns, int64_t leading,
+                             int64_t batch, int64_t stride) {
     if (!rows || !columns || !batch)
       return 0;
     return (batch - 1) * stride + (rows - 1) * leading + columns;
@@ -178,15 +190,18 @@ private:
                     parameter.box_offset[dim] + parameter.box_size[dim] <=
                         parameter.global_shape[dim],
                 "parameter", index, "box outside the tensor");
-      uint64_t bytes = uint64_t(elementCount(parameter.box_size, parameter.rank)) *
-                       dtypeBytes(parameter.dtype);
+      uint64_t bytes =
+          uint64_t(elementCount(parameter.box_size, parameter.rank)) *
+          dtypeBytes(parameter.dtype);
       auto checkHolder = [&](uint32_t buffer) {
-        require(buffer < program.buffers.size() && program.buffers[buffer].bytes >= bytes,
+        require(buffer < program.buffers.size() &&
+                    program.buffers[buffer].bytes >= bytes,
                 "parameter", index, "buffer missing or too small");
       };
       checkHolder(parameter.parameter_buffer);
-      for (uint32_t buffer : {parameter.gradient_buffer, parameter.state_buffers[0],
-                              parameter.state_buffers[1]})
+      for (uint32_t buffer :
+           {parameter.gradient_buffer, parameter.state_buffers[0],
+            parameter.state_buffers[1]})
         if (buffer != AH_NO_INDEX)
           checkHolder(buffer);
     }
@@ -210,7 +225,8 @@ private:
       const ah_stream &stream = program.streams[index];
       checkName(stream.name, "stream", index);
       require(stream.first_command <= program.commands.size() &&
-                  stream.command_count <= program.commands.size() - stream.first_command,
+                  stream.command_count <=
+                      program.commands.size() - stream.first_command,
               "stream", index, "commands outside the table");
       walked += stream.command_count;
       checkCommands(stream);
@@ -235,10 +251,12 @@ private:
               "name outside the strings");
       need(command.kind <= AH_HOOK, "unknown kind");
       need(command.first_operand <= program.operands.size() &&
-               command.operand_count <= program.operands.size() - command.first_operand,
+               command.operand_count <=
+                   program.operands.size() - command.first_operand,
            "operands outside the table");
       for (uint32_t operand = 0; operand < command.operand_count; ++operand)
-        need(program.operands[command.first_operand + operand] < program.buffers.size(),
+        need(program.operands[command.first_operand + operand] <
+                 program.buffers.size(),
              "unknown buffer");
       if (command.kind == AH_LOOP) {
         need(!inLoop, "loops do not nest");
@@ -254,9 +272,11 @@ private:
         inLoop = false;
         continue;
       }
-      need(bool(command.in_loop) == inLoop, "says wrongly whether it is in a loop");
+      need(bool(command.in_loop) == inLoop,
+           "says wrongly whether it is in a loop");
       if (!inLoop || first < end)
-        checkMicrobatch(command, need, inLoop ? first : 0, inLoop ? end - 1 : 0);
+        checkMicrobatch(command, need, inLoop ? first : 0,
+                        inLoop ? end - 1 : 0);
       checkArguments(command, need);
     }
     require(!inLoop, "stream", stream.first_command, "loop without an end");
@@ -268,13 +288,16 @@ private:
     lowest += command.microbatch;
     highest += command.microbatch;
     // A wait may look back into the step before; see ah_event.
-    need(lowest >= (command.kind == AH_WAIT ? -int64_t(header.microbatches) : 0),
+    need(lowest >=
+             (command.kind == AH_WAIT ? -int64_t(header.microbatches) : 0),
          "works for a microbatch before the first");
-    need(highest < header.microbatches, "works for a microbatch after the last");
+    need(highest < header.microbatches,
+         "works for a microbatch after the last");
   }
 
   uint64_t operandBytes(const ah_command &command, unsigned operand) {
-    return program.buffers[program.operands[command.first_operand + operand]].bytes;
+    return program.buffers[program.operands[command.first_operand + operand]]
+        .bytes;
   }
 
   template <typename Need>
@@ -284,10 +307,12 @@ private:
       need(command.operand_count == count, "wrong number of operands");
     };
     auto needIndex = [&](uint32_t count) {
-      need(argument >= 0 && argument < int64_t(count), "index outside its table");
+      need(argument >= 0 && argument < int64_t(count),
+           "index outside its table");
     };
     auto needBytes = [&](unsigned operand, uint64_t bytes) {
-      need(bytes <= operandBytes(command, operand), "more bytes than the buffer has");
+      need(bytes <= operandBytes(command, operand),
+           "more bytes than the buffer has");
     };
     switch (command.kind) {
     case AH_LAUNCH:
@@ -328,7 +353,8 @@ private:
                argument != int64_t(header.rank),
            "unknown peer");
       needBytes(0, command.args[2]);
-      need(command.args[3] >= 0 && command.args[3] < int64_t(program.events.size()),
+      need(command.args[3] >= 0 &&
+               command.args[3] < int64_t(program.events.size()),
            "unknown event");
       program.hasTransfers = true;
       break;
@@ -357,7 +383,8 @@ private:
       break;
     case AH_UPDATE: {
       needIndex(program.parameters.size());
-      need(header.optimizer != AH_NO_OPTIMIZER, "this program has no optimizer");
+      need(header.optimizer != AH_NO_OPTIMIZER,
+           "this program has no optimizer");
       needOperands(header.optimizer == AH_SGD ? 2 : 4);
       for (unsigned operand = 0; operand < command.operand_count; ++operand)
         needBytes(operand, parameterBytes(argument));
@@ -369,7 +396,8 @@ private:
   }
 
   uint64_t portBytes(const ah_port &port) {
-    return uint64_t(elementCount(port.shape, port.rank)) * dtypeBytes(port.dtype);
+    return uint64_t(elementCount(port.shape, port.rank)) *
+           dtypeBytes(port.dtype);
   }
   uint64_t parameterBytes(int64_t index) {
     const ah_parameter &parameter = program.parameters[index];
@@ -382,7 +410,8 @@ private:
   const ah_program &header;
 };
 
-Program::Program(const ah_device_image &image) : image(image), blob(image.program) {
+Program::Program(const ah_device_image &image)
+    : image(image), blob(image.program) {
   ProgramChecker(*this, image).run();
 }
 

@@ -39,7 +39,9 @@ public:
 
   const ah_program &header() const { return *blob; }
   const char *string(uint32_t offset) const { return strings.begin() + offset; }
-  const char *name(const ah_command &command) const { return string(command.name); }
+  const char *name(const ah_command &command) const {
+    return string(command.name);
+  }
   /// "node0/1", as plans and messages write a device.
   std::string deviceName() const;
   /// "kind 'name'": what messages call a command.

@@ -17,12 +17,14 @@ namespace autohet::runtime {
 LineFile::LineFile(const std::string &path, bool append)
     : file(fopen(path.c_str(), append ? "a" : "w"), fclose), path(path) {
   if (!file)
-    fail(AH_ERROR_SYSTEM, "cannot write '%s': %s", path.c_str(), strerror(errno));
+    fail(AH_ERROR_SYSTEM, "cannot write '%s': %s", path.c_str(),
+         strerror(errno));
 }
 
 void LineFile::write(const std::string &line) {
   if (fprintf(file.get(), "%s\n", line.c_str()) < 0 || fflush(file.get()) != 0)
-    fail(AH_ERROR_NO_SPACE, "cannot write '%s': %s", path.c_str(), strerror(errno));
+    fail(AH_ERROR_NO_SPACE, "cannot write '%s': %s", path.c_str(),
+         strerror(errno));
 }
 
 Trainer::Trainer(const Program &program, const NodeOptions &options,
@@ -52,8 +54,8 @@ void Trainer::log(const std::string &line) const {
   fflush(stdout);
 }
 
-// The command line's number, else the checkpoint's, else PyTorch's default; what
-// differs from the checkpoint is said.
+// The command line's number, else the checkpoint's, else PyTorch's default;
+// what differs from the checkpoint is said.
 void Trainer::chooseSettings(const CheckpointManifest *resumed) {
   ah_optimizer_defaults(ah_optimizer(program.header().optimizer), &settings);
   settings.total_steps = steps;
@@ -63,8 +65,8 @@ void Trainer::chooseSettings(const CheckpointManifest *resumed) {
     if (!given || double(*given) == double(value))
       return;
     if (resumed)
-      log(format("%s is now %g; it was %g in the checkpoint", option, double(*given),
-                 double(value)));
+      log(format("%s is now %g; it was %g in the checkpoint", option,
+                 double(*given), double(value)));
     value = *given;
   };
   choose("--lr", options.learningRate, settings.learning_rate);
@@ -90,11 +92,13 @@ void Trainer::readSettings(const CheckpointManifest *resumed) {
   try {
     pattern.assign(options.noDecay, std::regex::ECMAScript);
   } catch (const std::regex_error &error) {
-    fail(AH_ERROR_INPUT, "option --no-decay: '%s' is not a regular expression: %s",
+    fail(AH_ERROR_INPUT,
+         "option --no-decay: '%s' is not a regular expression: %s",
          options.noDecay.c_str(), error.what());
   }
   for (uint32_t index = 0; index < program.parameters.size(); ++index)
-    if (std::regex_search(program.string(program.parameters[index].name), pattern))
+    if (std::regex_search(program.string(program.parameters[index].name),
+                          pattern))
       decay[index] = 0;
 }
 
@@ -117,7 +121,8 @@ FeedOptions Trainer::feedOptions(bool evaluation) const {
 std::unique_ptr<CheckpointReader> Trainer::openCheckpoint() {
   if (options.checkpoints.empty()) {
     if (options.resume || options.checkpointEvery)
-      fail(AH_ERROR_INPUT, "options --resume and --checkpoint-every need --checkpoint=FOLDER");
+      fail(AH_ERROR_INPUT,
+           "options --resume and --checkpoint-every need --checkpoint=FOLDER");
     return nullptr;
   }
   if (!options.resume) {
@@ -126,7 +131,8 @@ std::unique_ptr<CheckpointReader> Trainer::openCheckpoint() {
       for (const FoundCheckpoint &one : findCheckpoints(options.checkpoints))
         if (one.complete)
           fail(AH_ERROR_INPUT,
-               "'%s' is a checkpoint of an earlier run: --resume from it, or give another "
+               "'%s' is a checkpoint of an earlier run: --resume from it, or "
+               "give another "
                "folder",
                one.folder.c_str());
     return nullptr;
@@ -134,7 +140,8 @@ std::unique_ptr<CheckpointReader> Trainer::openCheckpoint() {
   uint64_t step = 0;
   if (isFirstRank()) {
     std::vector<std::string> skipped;
-    step = chooseCheckpoint(options.checkpoints, options.resumeStep, skipped).step;
+    step =
+        chooseCheckpoint(options.checkpoints, options.resumeStep, skipped).step;
     for (const std::string &name : skipped)
       log(format("skipped '%s': it is incomplete", name.c_str()));
   }
@@ -154,15 +161,16 @@ void Trainer::load(const std::string &folder) {
   else if (options.evalEvery)
     fail(AH_ERROR_INPUT, "option --eval-every needs --eval-data");
   WeightOptions weights;
-  weights.indexPath =
-      options.weightsIndex.empty() ? folder + "weights.index" : options.weightsIndex;
+  weights.indexPath = options.weightsIndex.empty() ? folder + "weights.index"
+                                                   : options.weightsIndex;
   weights.overrideFile = options.weights;
   weights.draw = options.init;
   weights.deviation = options.initDeviation;
   weights.seed = seed;
   weights.skipTrained = checkpoint != nullptr;
   std::vector<std::string> warnings = loadWeights(memory, weights);
-  warnings.insert(warnings.end(), training->warnings().begin(), training->warnings().end());
+  warnings.insert(warnings.end(), training->warnings().begin(),
+                  training->warnings().end());
   for (const std::string &warning : warnings)
     if (isFirstRank())
       fprintf(stderr, "warning: %s\n", warning.c_str());
@@ -177,14 +185,17 @@ void Trainer::load(const std::string &folder) {
 }
 
 void Trainer::run() {
-  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_RUNNING), __ATOMIC_RELAXED);
+  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_RUNNING),
+                   __ATOMIC_RELAXED);
   for (uint64_t step = firstStep; step < steps && !stops; ++step) {
     trainStep(step);
     if (evaluation && options.evalEvery && (step + 1) % options.evalEvery == 0)
       evaluate(step);
-    bool isDue = options.checkpointEvery && (step + 1) % options.checkpointEvery == 0;
+    bool isDue =
+        options.checkpointEvery && (step + 1) % options.checkpointEvery == 0;
     bool isLast = step + 1 == steps || stops;
-    if (!options.checkpoints.empty() && (isDue || isLast || (flags & AH_FLAG_SAVE)))
+    if (!options.checkpoints.empty() &&
+        (isDue || isLast || (flags & AH_FLAG_SAVE)))
       save(step + 1);
   }
   walker->drain();
@@ -194,12 +205,15 @@ void Trainer::run() {
     std::string path = options.trace;
     if (program.header().world_size > 1) {
       size_t dot = path.rfind('.'), slash = path.rfind('/');
-      bool hasEnding = dot != std::string::npos && (slash == std::string::npos || dot > slash);
-      path.insert(hasEnding ? dot : path.size(), format(".rank%u", program.header().rank));
+      bool hasEnding = dot != std::string::npos &&
+                       (slash == std::string::npos || dot > slash);
+      path.insert(hasEnding ? dot : path.size(),
+                  format(".rank%u", program.header().rank));
     }
     trace->write(path);
   }
-  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_FINISHED), __ATOMIC_RELAXED);
+  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_FINISHED),
+                   __ATOMIC_RELAXED);
 }
 
 Pass Trainer::makePass(uint64_t step, Feeder &from) const {
@@ -243,10 +257,11 @@ void Trainer::trainStep(uint64_t step) {
   report(step, (monotonicNs() - begin) * 1e-9);
 }
 
-void Trainer::feed(const Pass &pass, uint32_t input, uint64_t microbatch, void *to) {
+void Trainer::feed(const Pass &pass, uint32_t input, uint64_t microbatch,
+                   void *to) {
   const ah_program &header = program.header();
-  feeder->fill(input, pass.step, header.first_sample + microbatch * header.microbatch_size,
-               to);
+  feeder->fill(input, pass.step,
+               header.first_sample + microbatch * header.microbatch_size, to);
 }
 
 void Trainer::agree(Pass &pass) {
@@ -257,7 +272,8 @@ void Trainer::agree(Pass &pass) {
   agreement.squared_norm = memory.scalar64(AH_SCALAR_SQUARED_NORM);
   agreement.loss = lossSum;
   agreement.first_nonfinite_rank = ~uint64_t(0);
-  if (!std::isfinite(agreement.squared_norm) || !std::isfinite(agreement.loss)) {
+  if (!std::isfinite(agreement.squared_norm) ||
+      !std::isfinite(agreement.loss)) {
     agreement.flags |= AH_FLAG_NONFINITE;
     agreement.first_nonfinite_rank = program.header().rank;
   }
@@ -276,11 +292,16 @@ void Trainer::agree(Pass &pass) {
   // All gradients have reached their owners and none is changed yet.
   if (collectsGradients && pass.updates && pass.step == firstStep)
     for (const ah_parameter &parameter : program.parameters) {
-      if (!parameter.owned || !parameter.trained || parameter.gradient_buffer == AH_NO_INDEX)
+      if (!parameter.owned || !parameter.trained ||
+          parameter.gradient_buffer == AH_NO_INDEX)
         continue;
-      Piece piece{program.string(parameter.name), parameter.dtype, Box::of(parameter), {}};
-      piece.bytes = memory.read(parameter.gradient_buffer,
-                                piece.box.elements() * dtypeBytes(parameter.dtype));
+      Piece piece{program.string(parameter.name),
+                  parameter.dtype,
+                  Box::of(parameter),
+                  {}};
+      piece.bytes =
+          memory.read(parameter.gradient_buffer,
+                      piece.box.elements() * dtypeBytes(parameter.dtype));
       gradients.push_back(std::move(piece));
     }
 }
@@ -303,11 +324,13 @@ void Trainer::output(const Pass &pass, uint32_t index, uint64_t microbatch,
         header.first_sample + microbatch * header.microbatch_size;
   }
   piece.bytes.resize(piece.box.elements() * dtypeBytes(port.dtype));
-  check(memory.table.read(memory.device, piece.bytes.data(), from, piece.bytes.size()));
+  check(memory.table.read(memory.device, piece.bytes.data(), from,
+                          piece.bytes.size()));
   outputs.push_back(std::move(piece));
 }
 
-void Trainer::scan(const Pass &, const ah_command &command, int64_t microbatch) {
+void Trainer::scan(const Pass &, const ah_command &command,
+                   int64_t microbatch) {
   search->look(command, microbatch);
 }
 
@@ -324,15 +347,18 @@ void Trainer::stopAtNonfinite(const Pass &failed) {
   walker->drain();
   std::string finding = search->finding();
   if (finding.empty())
-    finding = link.table ? "made on another rank" : "no command's result shows where";
+    finding =
+        link.table ? "made on another rank" : "no command's result shows where";
   fail(AH_ERROR_NONFINITE, "step %llu: loss %g, gradient norm %g: %s",
        (unsigned long long)failed.step, badLoss, badNorm, finding.c_str());
 }
 
 void Trainer::evaluate(uint64_t step) {
   walker->drain();
-  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_EVALUATING), __ATOMIC_RELAXED);
-  uint64_t batches = std::min<uint64_t>(options.evalBatches, evaluation->batches());
+  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_EVALUATING),
+                   __ATOMIC_RELAXED);
+  uint64_t batches =
+      std::min<uint64_t>(options.evalBatches, evaluation->batches());
   if (batches == 0)
     fail(AH_ERROR_INPUT, "'%s' does not hold one global batch of %u samples",
          options.evalData.c_str(), program.header().global_batch);
@@ -350,10 +376,13 @@ void Trainer::evaluate(uint64_t step) {
   }
   walker->drain();
   flags = trainingFlags;
-  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_RUNNING), __ATOMIC_RELAXED);
-  log(format("step %llu: evaluation loss %.6g", (unsigned long long)step, sum / labels));
+  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_RUNNING),
+                   __ATOMIC_RELAXED);
+  log(format("step %llu: evaluation loss %.6g", (unsigned long long)step,
+             sum / labels));
   if (metricsFile)
-    metricsFile.write(format("{\"step\":%llu,\"eval_loss\":%s}", (unsigned long long)step,
+    metricsFile.write(format("{\"step\":%llu,\"eval_loss\":%s}",
+                             (unsigned long long)step,
                              jsonNumber(sum / labels).c_str()));
 }
 
@@ -361,9 +390,10 @@ void Trainer::report(uint64_t step, double seconds) {
   if (!isFirstRank())
     return;
   double rate = ah_learning_rate(&settings, step);
-  std::string line = format("{\"step\":%llu,\"loss\":%s,\"gradient_norm\":%s,\"lr\":%s",
-                            (unsigned long long)step, jsonNumber(loss).c_str(),
-                            jsonNumber(norm).c_str(), jsonNumber(rate).c_str());
+  std::string line =
+      format("{\"step\":%llu,\"loss\":%s,\"gradient_norm\":%s,\"lr\":%s",
+             (unsigned long long)step, jsonNumber(loss).c_str(),
+             jsonNumber(norm).c_str(), jsonNumber(rate).c_str());
   if (lossFile)
     lossFile.write(line + "}");
   double samplesPerSecond = program.header().global_batch / seconds;
@@ -376,9 +406,11 @@ void Trainer::report(uint64_t step, double seconds) {
                                     jsonNumber(tokensPerSecond).c_str()));
   bool isLast = step + 1 == steps || stops;
   if (options.logEvery && (step % options.logEvery == 0 || isLast))
-    log(format("step %llu/%llu  loss %.6g  gradient norm %.4g  lr %.3g  %.1f ms  %.0f %s/s",
-               (unsigned long long)step, (unsigned long long)steps, loss, norm, rate,
-               seconds * 1e3, tokensPerSecond ? tokensPerSecond : samplesPerSecond,
+    log(format("step %llu/%llu  loss %.6g  gradient norm %.4g  lr %.3g  %.1f "
+               "ms  %.0f %s/s",
+               (unsigned long long)step, (unsigned long long)steps, loss, norm,
+               rate, seconds * 1e3,
+               tokensPerSecond ? tokensPerSecond : samplesPerSecond,
                tokensPerSecond ? "tokens" : "samples"));
 }
 
@@ -386,7 +418,8 @@ void Trainer::saveOutputs() {
   if (!collectsOutputs)
     return;
   walker->drain();
-  auto pieces = gatherPieces(program, link, std::move(outputs), "--save-outputs");
+  auto pieces =
+      gatherPieces(program, link, std::move(outputs), "--save-outputs");
   if (isFirstRank())
     writePieces(options.saveOutputs, pieces);
 }
@@ -394,7 +427,8 @@ void Trainer::saveOutputs() {
 void Trainer::saveGradients() {
   if (!collectsGradients)
     return;
-  auto pieces = gatherPieces(program, link, std::move(gradients), "--save-gradients");
+  auto pieces =
+      gatherPieces(program, link, std::move(gradients), "--save-gradients");
   if (isFirstRank())
     writePieces(options.saveGradients, pieces);
 }
@@ -404,9 +438,13 @@ void Trainer::saveWeights() {
   for (const ah_parameter &parameter : program.parameters) {
     if (!parameter.owned)
       continue;
-    Piece piece{program.string(parameter.name), parameter.dtype, Box::of(parameter), {}};
-    piece.bytes = memory.read(parameter.parameter_buffer,
-                              piece.box.elements() * dtypeBytes(parameter.dtype));
+    Piece piece{program.string(parameter.name),
+                parameter.dtype,
+                Box::of(parameter),
+                {}};
+    piece.bytes =
+        memory.read(parameter.parameter_buffer,
+                    piece.box.elements() * dtypeBytes(parameter.dtype));
     pieces.push_back(std::move(piece));
   }
   pieces = gatherPieces(program, link, std::move(pieces), "--save-weights");
@@ -416,7 +454,8 @@ void Trainer::saveWeights() {
 
 void Trainer::save(uint64_t stepsDone) {
   walker->drain();
-  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_SAVING), __ATOMIC_RELAXED);
+  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_SAVING),
+                   __ATOMIC_RELAXED);
   uint64_t begin = monotonicNs();
   CheckpointManifest head;
   head.step = stepsDone;
@@ -432,10 +471,13 @@ void Trainer::save(uint64_t stepsDone) {
     keepCheckpoints(options.checkpoints, options.checkpointKeep);
   savedStep = stepsDone;
   __atomic_store_n(&link.board->last_saved_step, stepsDone, __ATOMIC_RELAXED);
-  __atomic_fetch_and(&link.board->requests, ~uint64_t(AH_FLAG_SAVE), __ATOMIC_RELAXED);
-  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_RUNNING), __ATOMIC_RELAXED);
+  __atomic_fetch_and(&link.board->requests, ~uint64_t(AH_FLAG_SAVE),
+                     __ATOMIC_RELAXED);
+  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_RUNNING),
+                   __ATOMIC_RELAXED);
   log(format("saved '%s/%s' in %.0f ms", options.checkpoints.c_str(),
-             stepFolderName(stepsDone).c_str(), (monotonicNs() - begin) * 1e-6));
+             stepFolderName(stepsDone).c_str(),
+             (monotonicNs() - begin) * 1e-6));
 }
 
 // Holders of a slice must have its owner's bits.
@@ -445,9 +487,13 @@ void Trainer::checkCopies(uint64_t step) {
   for (bool owned : {true, false})
     for (const ah_parameter &parameter : program.parameters)
       if (parameter.trained && bool(parameter.owned) == owned) {
-        Piece piece{program.string(parameter.name), parameter.dtype, Box::of(parameter), {}};
-        piece.bytes = memory.read(parameter.parameter_buffer,
-                                  piece.box.elements() * dtypeBytes(parameter.dtype));
+        Piece piece{program.string(parameter.name),
+                    parameter.dtype,
+                    Box::of(parameter),
+                    {}};
+        piece.bytes =
+            memory.read(parameter.parameter_buffer,
+                        piece.box.elements() * dtypeBytes(parameter.dtype));
         pieces.push_back(std::move(piece));
       }
   pieces = gatherPieces(program, link, std::move(pieces), "--check-copies");
@@ -455,8 +501,8 @@ void Trainer::checkCopies(uint64_t step) {
     return;
   std::string different = findDifferentCopies(pieces);
   if (!different.empty())
-    fail(AH_ERROR_INTERNAL, "step %llu: copies differ: %s", (unsigned long long)step,
-         different.c_str());
+    fail(AH_ERROR_INTERNAL, "step %llu: copies differ: %s",
+         (unsigned long long)step, different.c_str());
 }
 
 } // namespace autohet::runtime

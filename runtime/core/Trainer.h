@@ -35,8 +35,8 @@ private:
 
 class Trainer : private StepClient {
 public:
-  Trainer(const Program &program, const NodeOptions &options, const ah_worker_link &link,
-          const std::string &folder);
+  Trainer(const Program &program, const NodeOptions &options,
+          const ah_worker_link &link, const std::string &folder);
   ~Trainer();
 
   /// All steps, from weights to the last file. Throws.
@@ -44,12 +44,16 @@ public:
 
 private:
   // StepClient
-  void feed(const Pass &pass, uint32_t input, uint64_t microbatch, void *to) override;
+  void feed(const Pass &pass, uint32_t input, uint64_t microbatch,
+            void *to) override;
   void output(const Pass &pass, uint32_t output, uint64_t microbatch,
               const void *from) override;
   void agree(Pass &pass) override;
-  double weightDecay(uint32_t parameter) const override { return decay[parameter]; }
-  void scan(const Pass &pass, const ah_command &command, int64_t microbatch) override;
+  double weightDecay(uint32_t parameter) const override {
+    return decay[parameter];
+  }
+  void scan(const Pass &pass, const ah_command &command,
+            int64_t microbatch) override;
 
   void load(const std::string &folder);
   /// Takes step, seed and numbers of a checkpoint; null: of a fresh run.

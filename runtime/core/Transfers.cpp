@@ -7,7 +7,8 @@
 
 namespace autohet::runtime {
 
-void Transfers::start(const ah_request &request, uint32_t event, uint64_t value) {
+void Transfers::start(const ah_request &request, uint32_t event,
+                      uint64_t value) {
   auto owned = std::make_unique<Transfer>();
   Transfer *transfer = owned.get();
   transfer->request = request;
@@ -31,7 +32,8 @@ void Transfers::start(const ah_request &request, uint32_t event, uint64_t value)
   throw Error(status, text);
 }
 
-void Transfers::onDone(ah_request *request, ah_status status, const char *error) {
+void Transfers::onDone(ah_request *request, ah_status status,
+                       const char *error) {
   auto *transfer = static_cast<Transfer *>(request->user);
   transfer->owner->end(*transfer, status, error);
 }

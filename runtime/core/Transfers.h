@@ -25,11 +25,13 @@ class Transfers {
 public:
   using SetEvent = std::function<void(uint32_t event, uint64_t value)>;
   using Stop = std::function<void(ah_status status, const char *error)>;
-  /// Called when a transfer has ended: (what, is_send, microbatch, start in ns).
-  using Ended = std::function<void(const ah_request &request, uint64_t startedNs)>;
+  /// Called when a transfer has ended: (what, is_send, microbatch, start in
+  /// ns).
+  using Ended =
+      std::function<void(const ah_request &request, uint64_t startedNs)>;
 
-  Transfers(const ah_worker_link &link, uint32_t events, SetEvent setEvent, Stop stop,
-            Ended ended)
+  Transfers(const ah_worker_link &link, uint32_t events, SetEvent setEvent,
+            Stop stop, Ended ended)
       : link(link), setEvent(std::move(setEvent)), stop(std::move(stop)),
         ended(std::move(ended)), queues(events) {}
   ~Transfers() { waitForAll(); }

@@ -11,16 +11,20 @@ namespace {
 struct StoppedElsewhere {};
 } // namespace
 
-Walker::Walker(Memory &memory, StepClient &client, const ah_worker_link &link, Trace *trace)
-    : memory(memory), program(memory.program), client(client), link(link), trace(trace),
-      events(new Event[program.events.size()]), finished(program.streams.size(), 0) {
+Walker::Walker(Memory &memory, StepClient &client, const ah_worker_link &link,
+               Trace *trace)
+    : memory(memory), program(memory.program), client(client), link(link),
+      trace(trace), events(new Event[program.events.size()]),
+      finished(program.streams.size(), 0) {
   if (program.communicates() && !link.table)
-    fail(AH_ERROR_MISMATCH, "device %s has transfers in its program but no transport",
+    fail(AH_ERROR_MISMATCH,
+         "device %s has transfers in its program but no transport",
          program.deviceName().c_str());
   operands.reserve(program.operands.size());
   for (uint32_t index : program.operands) {
     const ah_buffer &buffer = program.buffers[index];
-    operands.push_back({memory.address(index), buffer.slot_stride, buffer.slots});
+    operands.push_back(
+        {memory.address(index), buffer.slot_stride, buffer.slots});
   }
   if (link.table)
     transfers = std::make_unique<Transfers>(
@@ -29,8 +33,8 @@ Walker::Walker(Memory &memory, StepClient &client, const ah_worker_link &link, T
         [this](ah_status status, const char *error) { stop(status, error); },
         [this](const ah_request &r, uint64_t startedNs) {
           if (this->trace)
-            this->trace->transfer(r.what, r.is_send, r.peer, r.bytes, r.step, r.microbatch,
-                                  startedNs, monotonicNs());
+            this->trace->transfer(r.what, r.is_send, r.peer, r.bytes, r.step,
+                                  r.microbatch, startedNs, monotonicNs());
         });
   for (uint32_t stream = 1; stream < program.streams.size(); ++stream)
     threads.emplace_back([this, stream] { streamThread(stream); });
@@ -73,7 +77,8 @@ void Walker::run(const Pass &pass) {
   memory.scalar64(AH_SCALAR_SQUARED_NORM) = 0;
   memory.scalar32(AH_SCALAR_CLIP) = 1;
   memory.scalar32(AH_SCALAR_INVERSE_LABEL_COUNT) =
-      pass.labelCount ? static_cast<float>(1.0 / double(pass.labelCount)) : 1.0f;
+      pass.labelCount ? static_cast<float>(1.0 / double(pass.labelCount))
+                      : 1.0f;
   __atomic_store_n(&link.board->step, pass.step, __ATOMIC_RELAXED);
   {
     std::lock_guard<std::mutex> lock(mutex);
@@ -124,7 +129,8 @@ void Walker::walk(uint32_t stream, uint64_t number) {
   const ah_command *loopBegin = nullptr;
   const ah_command *command = first;
   int64_t index = 0, loopEnd = 0, microbatch = 0;
-  auto *mark = stream < AH_BOARD_STREAMS ? &link.board->streams[stream] : nullptr;
+  auto *mark =
+      stream < AH_BOARD_STREAMS ? &link.board->streams[stream] : nullptr;
   try {
     for (; command != end; ++command) {
       if (command->kind == AH_LOOP) {
@@ -143,9 +149,11 @@ void Walker::walk(uint32_t stream, uint64_t number) {
       }
       if (stopped.load(std::memory_order_relaxed))
         throw StoppedElsewhere{};
-      microbatch = command->in_loop ? index + command->microbatch : command->microbatch;
+      microbatch =
+          command->in_loop ? index + command->microbatch : command->microbatch;
       if (mark) {
-        __atomic_store_n(&mark->position, uint64_t(command - program.commands.begin()),
+        __atomic_store_n(&mark->position,
+                         uint64_t(command - program.commands.begin()),
                          __ATOMIC_RELAXED);
         __atomic_store_n(&mark->microbatch, microbatch, __ATOMIC_RELAXED);
       }
@@ -153,7 +161,8 @@ void Walker::walk(uint32_t stream, uint64_t number) {
         uint64_t begin = monotonicNs();
         execute(stream, *command, microbatch, number, pass);
         if (command->kind != AH_RECORD)
-          trace->command(stream, *command, pass.step, microbatch, begin, monotonicNs());
+          trace->command(stream, *command, pass.step, microbatch, begin,
+                         monotonicNs());
       } else {
         execute(stream, *command, microbatch, number, pass);
       }
@@ -162,10 +171,11 @@ void Walker::walk(uint32_t stream, uint64_t number) {
     check(memory.table.finish(memory.device, stream));
   } catch (const StoppedElsewhere &) {
   } catch (const Error &error) {
-    stop(error.status, format("%s, step %llu, microbatch %lld, %s: %s",
-                              program.deviceName().c_str(), (unsigned long long)pass.step,
-                              (long long)microbatch, program.describe(*command).c_str(),
-                              error.what()));
+    stop(error.status,
+         format("%s, step %llu, microbatch %lld, %s: %s",
+                program.deviceName().c_str(), (unsigned long long)pass.step,
+                (long long)microbatch, program.describe(*command).c_str(),
+                error.what()));
   } catch (const std::exception &error) {
     stop(AH_ERROR_INTERNAL, error.what());
   }
@@ -177,8 +187,8 @@ void Walker::walk(uint32_t stream, uint64_t number) {
     changed.notify_all();
 }
 
-void Walker::execute(uint32_t stream, const ah_command &command, int64_t microbatch,
-                     uint64_t number, Pass &pass) {
+void Walker::execute(uint32_t stream, const ah_command &command,
+                     int64_t microbatch, uint64_t number, Pass &pass) {
   const ah_device_table &device = memory.table;
   auto at = [&](unsigned index) { return operand(command, index, microbatch); };
   int64_t argument = command.args[0];
@@ -199,10 +209,11 @@ void Walker::execute(uint32_t stream, const ah_command &command, int64_t microba
     context.seed = pass.seed;
     context.step = pass.step;
     context.evaluates = pass.evaluates;
-    context.first_sample = program.header().first_sample +
-                           uint64_t(microbatch) * program.header().microbatch_size;
-    check(device.launch(memory.device, stream, program.kernel(argument), addresses,
-                        &context));
+    context.first_sample =
+        program.header().first_sample +
+        uint64_t(microbatch) * program.header().microbatch_size;
+    check(device.launch(memory.device, stream, program.kernel(argument),
+                        addresses, &context));
     break;
   }
   case AH_GEMM:
@@ -220,8 +231,8 @@ void Walker::execute(uint32_t stream, const ah_command &command, int64_t microba
     std::vector<const float *> from;
     for (unsigned index = 1; index < command.operand_count; ++index)
       from.push_back(static_cast<float *>(at(index)));
-    check(device.reduce(memory.device, stream, static_cast<float *>(at(0)), from.data(),
-                        from.size(), argument));
+    check(device.reduce(memory.device, stream, static_cast<float *>(at(0)),
+                        from.data(), from.size(), argument));
     break;
   }
   case AH_SEND:
@@ -230,8 +241,8 @@ void Walker::execute(uint32_t stream, const ah_command &command, int64_t microba
     ah_request request = {};
     request.peer = argument;
     request.is_send = command.kind == AH_SEND;
-    // The microbatch is no part of it: replicas number theirs differently, and a
-    // channel keeps its order.
+    // The microbatch is no part of it: replicas number theirs differently, and
+    // a channel keeps its order.
     request.tag = ah_tag(AH_TAG_DATA, command.args[1], number);
     request.data = at(0);
     request.bytes = command.args[2];
@@ -281,7 +292,8 @@ void Walker::execute(uint32_t stream, const ah_command &command, int64_t microba
     float *states[2] = {};
     for (unsigned index = 2; index < command.operand_count; ++index)
       states[index - 2] = static_cast<float *>(at(index));
-    check(device.update(memory.device, stream, &update, static_cast<float *>(at(0)),
+    check(device.update(memory.device, stream, &update,
+                        static_cast<float *>(at(0)),
                         static_cast<float *>(at(1)), states,
                         elementCount(parameter.box_size, parameter.rank)));
     break;
@@ -294,7 +306,8 @@ void Walker::execute(uint32_t stream, const ah_command &command, int64_t microba
     client.scan(pass, command, microbatch);
 }
 
-uint64_t Walker::eventValue(int64_t event, uint64_t number, int64_t microbatch) const {
+uint64_t Walker::eventValue(int64_t event, uint64_t number,
+                            int64_t microbatch) const {
   if (program.events[event].once_a_step)
     return number + 1 + std::min<int64_t>(microbatch, 0);
   return number * program.header().microbatches + microbatch + 1;
@@ -305,17 +318,21 @@ void Walker::setEvent(uint32_t event, uint64_t value) {
   if (sleepers.load() == 0)
     return;
   // A sleeper that has looked before the store sleeps before the lock is free.
-  { std::lock_guard<std::mutex> lock(mutex); }
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+  }
   changed.notify_all();
 }
 
 void Walker::waitEvent(const ah_command &command, uint64_t value) {
   Event &event = events[command.args[0]];
   // In the first pass a look back is below zero: nothing has to be waited for.
-  if (int64_t(value) <= 0 || event.value.load(std::memory_order_acquire) >= value)
+  if (int64_t(value) <= 0 ||
+      event.value.load(std::memory_order_acquire) >= value)
     return;
   if (program.streams.size() == 1 && !transfers)
-    fail(AH_ERROR_MISMATCH, "waits for event '%s', which nothing can set any more",
+    fail(AH_ERROR_MISMATCH,
+         "waits for event '%s', which nothing can set any more",
          program.string(program.events[command.args[0]].name));
   std::unique_lock<std::mutex> lock(mutex);
   ++sleepers;

@@ -1,10 +1,10 @@
 //===- Walker.h - walks a device's command streams ---------------*- C++ -*-===//
 //
 // One thread walks each stream; the caller's thread walks the first, so a
-// program of one stream starts no thread. A *pass* is one walk over all streams:
-// a training step, an evaluation, or a second look at a step. Streams may run
-// one pass apart (new parameters travel under the next forward), which is why a
-// pass's numbers live in a small ring.
+// program of one stream starts no thread. A *pass* is one walk over all
+// streams: a training step, an evaluation, or a second look at a step. Streams
+// may run one pass apart (new parameters travel under the next forward), which
+// is why a pass's numbers live in a small ring.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,8 @@ struct Pass {
 class StepClient {
 public:
   virtual ~StepClient() = default;
-  virtual void feed(const Pass &pass, uint32_t input, uint64_t microbatch, void *to) = 0;
+  virtual void feed(const Pass &pass, uint32_t input, uint64_t microbatch,
+                    void *to) = 0;
   virtual void output(const Pass &pass, uint32_t output, uint64_t microbatch,
                       const void *from) = 0;
   /// Decides pass.gateOpen and pass.update.clip.
@@ -54,12 +55,14 @@ public:
   virtual double weightDecay(uint32_t parameter) const = 0;
   virtual void hook(const Pass &pass, int64_t which) {}
   /// After each command of a scanning pass.
-  virtual void scan(const Pass &pass, const ah_command &command, int64_t microbatch) {}
+  virtual void scan(const Pass &pass, const ah_command &command,
+                    int64_t microbatch) {}
 };
 
 class Walker {
 public:
-  Walker(Memory &memory, StepClient &client, const ah_worker_link &link, Trace *trace);
+  Walker(Memory &memory, StepClient &client, const ah_worker_link &link,
+         Trace *trace);
   ~Walker();
 
   /// Walks the first stream through one pass; others may still be walking it
@@ -84,9 +87,12 @@ private:
   void execute(uint32_t stream, const ah_command &command, int64_t microbatch,
                uint64_t number, Pass &pass);
   void streamThread(uint32_t stream);
-  void *operand(const ah_command &command, unsigned index, int64_t microbatch) const {
+  void *operand(const ah_command &command, unsigned index,
+                int64_t microbatch) const {
     const Operand &o = operands[command.first_operand + index];
-    return o.slots == 1 ? o.base : o.base + uint64_t(microbatch) % o.slots * o.slotStride;
+    return o.slots == 1
+               ? o.base
+               : o.base + uint64_t(microbatch) % o.slots * o.slotStride;
   }
   uint64_t eventValue(int64_t event, uint64_t number, int64_t microbatch) const;
   void setEvent(uint32_t event, uint64_t value);
@@ -110,8 +116,8 @@ private:
   std::condition_variable changed;
   std::atomic<int> sleepers{0};
   Pass passes[2];
-  uint64_t begun = 0;                // passes released to the streams
-  std::vector<uint64_t> finished;    // passes ended, a stream
+  uint64_t begun = 0;             // passes released to the streams
+  std::vector<uint64_t> finished; // passes ended, a stream
   bool leaving = false;
   std::atomic<bool> stopped{false};
   ah_status failureStatus = AH_OK;

@@ -60,10 +60,12 @@ struct StridedCopy {
     }
   }
 
-  void copyRow(const char *from, char *to, size_t dim, int64_t begin, int64_t end) const {
+  void copyRow(const char *from, char *to, size_t dim, int64_t begin,
+               int64_t end) const {
     int64_t fromStride = fromStrides[dim], toStride = toStrides[dim];
     if (fromStride == elementBytes && toStride == elementBytes) {
-      memcpy(to + begin * toStride, from + begin * fromStride, (end - begin) * elementBytes);
+      memcpy(to + begin * toStride, from + begin * fromStride,
+             (end - begin) * elementBytes);
       return;
     }
     for (int64_t i = begin; i < end; ++i)
@@ -76,8 +78,8 @@ struct StridedCopy {
     for (int64_t row = 0; row < size[dim]; row += tile)
       for (int64_t column = 0; column < size[dim + 1]; column += tile)
         for (int64_t i = row; i < std::min(row + tile, size[dim]); ++i)
-          copyRow(from + i * fromStrides[dim], to + i * toStrides[dim], dim + 1, column,
-                  std::min(column + tile, size[dim + 1]));
+          copyRow(from + i * fromStrides[dim], to + i * toStrides[dim], dim + 1,
+                  column, std::min(column + tile, size[dim + 1]));
   }
 };
 } // namespace
@@ -89,14 +91,15 @@ static int64_t byteOffset(const Box &box, const std::vector<int64_t> &strides) {
   return offset;
 }
 
-static std::vector<int64_t> scaled(std::vector<int64_t> strides, int64_t factor) {
+static std::vector<int64_t> scaled(std::vector<int64_t> strides,
+                                   int64_t factor) {
   for (int64_t &stride : strides)
     stride *= factor;
   return strides;
 }
 
-void copyFromGlobal(const Box &box, unsigned elementBytes, const char *global, char *packed,
-                    bool transposed) {
+void copyFromGlobal(const Box &box, unsigned elementBytes, const char *global,
+                    char *packed, bool transposed) {
   if (box.elements() == 0)
     return;
   std::vector<int64_t> stored = box.global;
@@ -108,18 +111,20 @@ void copyFromGlobal(const Box &box, unsigned elementBytes, const char *global, c
     std::swap(strides[rank - 2], strides[rank - 1]);
   strides = scaled(strides, elementBytes);
   int64_t start = byteOffset(box, strides);
-  StridedCopy{box.size, std::move(strides), scaled(rowMajorStrides(box.size), elementBytes),
-              elementBytes}
+  StridedCopy{box.size, std::move(strides),
+              scaled(rowMajorStrides(box.size), elementBytes), elementBytes}
       .run(0, global + start, packed);
 }
 
-void copyToGlobal(const Box &box, unsigned elementBytes, const char *packed, char *global) {
+void copyToGlobal(const Box &box, unsigned elementBytes, const char *packed,
+                  char *global) {
   if (box.elements() == 0)
     return;
-  std::vector<int64_t> strides = scaled(rowMajorStrides(box.global), elementBytes);
+  std::vector<int64_t> strides =
+      scaled(rowMajorStrides(box.global), elementBytes);
   int64_t start = byteOffset(box, strides);
-  StridedCopy{box.size, scaled(rowMajorStrides(box.size), elementBytes), std::move(strides),
-              elementBytes}
+  StridedCopy{box.size, scaled(rowMajorStrides(box.size), elementBytes),
+              std::move(strides), elementBytes}
       .run(0, packed, global + start);
 }
 

@@ -22,12 +22,13 @@ struct Box {
   std::string text() const;
 };
 
-/// global[box] -> packed. `transposed`: `global` is stored with its last two dims
-/// exchanged.
+/// global[box] -> packed. `transposed`: `global` is stored with its last two
+/// dims exchanged.
 void copyFromGlobal(const Box &box, unsigned elementBytes, const char *global,
                     char *packed, bool transposed = false);
 /// packed -> global[box].
-void copyToGlobal(const Box &box, unsigned elementBytes, const char *packed, char *global);
+void copyToGlobal(const Box &box, unsigned elementBytes, const char *packed,
+                  char *global);
 
 } // namespace autohet::runtime
 

@@ -1,7 +1,8 @@
 //===- Checksum.cpp - XXH64 -------------------------------------------------===//
 //
-// The published XXH64 algorithm (xxhash.com, specification of XXH64): four lanes
-// of 8 bytes, merged, then the tail. 10 GB/s, so every byte can be checked.
+// The published XXH64 algorithm (xxhash.com, specification of XXH64): four
+// lanes of 8 bytes, merged, then the tail. 10 GB/s, so every byte can be
+// checked.
 //
 //===----------------------------------------------------------------------===//
 

@@ -8,8 +8,8 @@
 
 namespace autohet::runtime {
 
-/// XXH64 with seed 0, as llvm::xxHash64: what the compiler writes beside weights
-/// and the runtime beside checkpoints.
+/// XXH64 with seed 0, as llvm::xxHash64: what the compiler writes beside
+/// weights and the runtime beside checkpoints.
 uint64_t checksum64(const void *data, uint64_t bytes);
 
 /// "xxh64:0123456789abcdef", as files write it.

@@ -24,14 +24,17 @@ Feeder::Feeder(const Program &program, const FeedOptions &options)
       for (const ah_port &port : program.inputs)
         known |= info.name == program.string(port.name);
       if (!known)
-        texts.push_back(format("'%s': the program has no input '%s'; it is not used",
-                               options.inputs.c_str(), info.name.c_str()));
+        texts.push_back(
+            format("'%s': the program has no input '%s'; it is not used",
+                   options.inputs.c_str(), info.name.c_str()));
     }
 }
 
 std::unique_ptr<Source> Feeder::fromInputs(const ah_port &port) {
-  const TensorInfo *info = inputFile ? inputFile->find(program.string(port.name)) : nullptr;
-  return info ? makeFileSource(program, port, *inputFile, *info, port.role == 1) : nullptr;
+  const TensorInfo *info =
+      inputFile ? inputFile->find(program.string(port.name)) : nullptr;
+  return info ? makeFileSource(program, port, *inputFile, *info, port.role == 1)
+              : nullptr;
 }
 
 std::unique_ptr<Source> Feeder::choose(const ah_port &port) {
@@ -45,11 +48,13 @@ std::unique_ptr<Source> Feeder::choose(const ah_port &port) {
   case AH_BIND_TOKENS:
     if (!options.text.path.empty())
       return makeTextSource(program, port, needText(port), false);
-    fail(AH_ERROR_INPUT, "input '%s' needs tokens: give --data=FILE, or it in --inputs=FILE",
+    fail(AH_ERROR_INPUT,
+         "input '%s' needs tokens: give --data=FILE, or it in --inputs=FILE",
          program.string(port.name));
   default:
     fail(AH_ERROR_INPUT,
-         "input '%s' has no values: give it in --inputs=FILE, or bind it when compiling "
+         "input '%s' has no values: give it in --inputs=FILE, or bind it when "
+         "compiling "
          "(--bind %s=tokens|labels|ones|zeros|arange)",
          program.string(port.name), program.string(port.name));
   }
@@ -69,8 +74,9 @@ std::unique_ptr<Source> Feeder::chooseLabels(const ah_port &port) {
   if (auto source = fromInputs(port))
     return source;
   if (program.header().objective == AH_GIVEN)
-    fail(AH_ERROR_INPUT, "the labels '%s' have no values: give --labels=FILE, or compile "
-                         "with --objective=causal or masked",
+    fail(AH_ERROR_INPUT,
+         "the labels '%s' have no values: give --labels=FILE, or compile "
+         "with --objective=causal or masked",
          program.string(port.name));
   if (!options.text.path.empty())
     return makeTextSource(program, port, needText(port), true);
@@ -78,7 +84,8 @@ std::unique_ptr<Source> Feeder::chooseLabels(const ah_port &port) {
   if (tokens && program.header().objective == AH_CAUSAL)
     if (auto source = fromInputs(*tokens))
       return makeShiftedSource(program, port, *tokens, std::move(source));
-  fail(AH_ERROR_INPUT, "the labels '%s' have no values: give --data=FILE or --labels=FILE",
+  fail(AH_ERROR_INPUT,
+       "the labels '%s' have no values: give --data=FILE or --labels=FILE",
        program.string(port.name));
 }
 
@@ -91,9 +98,11 @@ const ah_port *Feeder::tokenPort() const {
 
 const std::shared_ptr<Text> &Feeder::needText(const ah_port &port) {
   if (!text) {
-    int64_t length = program.header().sequence_length ? program.header().sequence_length
-                                                      : sampleElements(port);
-    text = std::make_shared<Text>(program, options.text, length, port.vocabulary);
+    int64_t length = program.header().sequence_length
+                         ? program.header().sequence_length
+                         : sampleElements(port);
+    text =
+        std::make_shared<Text>(program, options.text, length, port.vocabulary);
     // Wrapped ids are within the vocabulary: only the dtype gives them away.
     if (std::string warning = text->warning(); !warning.empty())
       texts.push_back(warning);
@@ -107,7 +116,8 @@ uint64_t Feeder::countLabels(uint64_t step) {
   uint64_t count = labels->countLabels(step);
   if (count == 0)
     fail(AH_ERROR_INPUT,
-         "step %llu: none of the labels of the global batch counts (all are %lld)",
+         "step %llu: none of the labels of the global batch counts (all are "
+         "%lld)",
          (unsigned long long)step, (long long)program.header().ignore_index);
   return count;
 }

@@ -20,11 +20,12 @@ struct FeedOptions {
 
 class Feeder {
 public:
-  /// Opens files and checks them against the program's inputs; throws with file,
-  /// tensor, what was found and wanted.
+  /// Opens files and checks them against the program's inputs; throws with
+  /// file, tensor, what was found and wanted.
   Feeder(const Program &program, const FeedOptions &options);
 
-  /// Fills one microbatch of `input`: samples [firstSample, ...) of step's batch.
+  /// Fills one microbatch of `input`: samples [firstSample, ...) of step's
+  /// batch.
   void fill(uint32_t input, uint64_t step, uint64_t firstSample, void *to) {
     sources[input]->fill(step, firstSample, static_cast<char *>(to));
   }

@@ -14,13 +14,19 @@ int64_t loadInteger(uint8_t dtype, const char *from, int64_t index) {
     return static_cast<int64_t>(value);
   };
   switch (dtype) {
-  case AH_I8: return as(int8_t());
+  case AH_I8:
+    return as(int8_t());
   case AH_U8:
-  case AH_BOOL: return as(uint8_t());
-  case AH_I16: return as(int16_t());
-  case AH_U16: return as(uint16_t());
-  case AH_I32: return as(int32_t());
-  default: return as(int64_t());
+  case AH_BOOL:
+    return as(uint8_t());
+  case AH_I16:
+    return as(int16_t());
+  case AH_U16:
+    return as(uint16_t());
+  case AH_I32:
+    return as(int32_t());
+  default:
+    return as(int64_t());
   }
 }
 
@@ -30,31 +36,45 @@ void storeInteger(uint8_t dtype, char *to, int64_t index, int64_t value) {
     memcpy(to + index * sizeof typed, &typed, sizeof typed);
   };
   switch (dtype) {
-  case AH_F32: return as(float());
-  case AH_F64: return as(double());
-  case AH_I8: return as(int8_t());
+  case AH_F32:
+    return as(float());
+  case AH_F64:
+    return as(double());
+  case AH_I8:
+    return as(int8_t());
   case AH_U8:
-  case AH_BOOL: return as(uint8_t());
-  case AH_I16: return as(int16_t());
-  case AH_U16: return as(uint16_t());
-  case AH_I32: return as(int32_t());
-  case AH_I64: return as(int64_t());
-  default: fail(AH_ERROR_INPUT, "inputs of dtype %s are not supported", dtypeName(dtype));
+  case AH_BOOL:
+    return as(uint8_t());
+  case AH_I16:
+    return as(int16_t());
+  case AH_U16:
+    return as(uint16_t());
+  case AH_I32:
+    return as(int32_t());
+  case AH_I64:
+    return as(int64_t());
+  default:
+    fail(AH_ERROR_INPUT, "inputs of dtype %s are not supported",
+         dtypeName(dtype));
   }
 }
 
 int64_t sampleElements(const ah_port &port) {
   int64_t elements = elementCount(port.shape, port.rank);
-  return port.batch_dim < 0 || !elements ? elements : elements / port.shape[port.batch_dim];
+  return port.batch_dim < 0 || !elements
+             ? elements
+             : elements / port.shape[port.batch_dim];
 }
 
-static bool isInteger(uint8_t dtype) { return dtype >= AH_I8 && dtype <= AH_BOOL; }
+static bool isInteger(uint8_t dtype) {
+  return dtype >= AH_I8 && dtype <= AH_BOOL;
+}
 
 namespace {
 class FileSource : public Source {
 public:
-  FileSource(const Program &program, const ah_port &port, const SafetensorsFile &file,
-             const TensorInfo &info, bool isLabels)
+  FileSource(const Program &program, const ah_port &port,
+             const SafetensorsFile &file, const TensorInfo &info, bool isLabels)
       : program(program), port(port), box(Box::whole(info.shape)),
         globalBatch(program.header().global_batch) {
     std::string where = "'" + file.path() + "', tensor '" + info.name + "'";
@@ -92,12 +112,12 @@ private:
     box.size.assign(port.shape, port.shape + port.rank);
   }
 
-  void convert(const std::string &where, const char *from, const TensorInfo &info,
-               bool isLabels) {
+  void convert(const std::string &where, const char *from,
+               const TensorInfo &info, bool isLabels) {
     bool integers = isInteger(info.dtype);
     if (info.dtype != port.dtype && !integers)
-      fail(AH_ERROR_INPUT, "%s is %s, wanted %s", where.c_str(), info.dtypeText.c_str(),
-           dtypeName(port.dtype));
+      fail(AH_ERROR_INPUT, "%s is %s, wanted %s", where.c_str(),
+           info.dtypeText.c_str(), dtypeName(port.dtype));
     if (!integers) {
       data.assign(from, from + info.bytes);
       return;
@@ -107,19 +127,25 @@ private:
     for (int64_t index = 0; index < elements; ++index) {
       int64_t value = loadInteger(info.dtype, from, index);
       bool ignored = isLabels && value == program.header().ignore_index;
-      if (port.vocabulary > 0 && !ignored && (value < 0 || value >= port.vocabulary))
+      if (port.vocabulary > 0 && !ignored &&
+          (value < 0 || value >= port.vocabulary))
         fail(AH_ERROR_INPUT,
-             "%s: element %s is %lld; the vocabulary has %lld entries, 0 to %lld",
-             where.c_str(), position(info.shape, index).c_str(), (long long)value,
-             (long long)port.vocabulary, (long long)port.vocabulary - 1);
+             "%s: element %s is %lld; the vocabulary has %lld entries, 0 to "
+             "%lld",
+             where.c_str(), position(info.shape, index).c_str(),
+             (long long)value, (long long)port.vocabulary,
+             (long long)port.vocabulary - 1);
       storeInteger(port.dtype, data.data(), index, value);
-      if (isInteger(port.dtype) && loadInteger(port.dtype, data.data(), index) != value)
-        fail(AH_ERROR_INPUT, "%s: element %s is %lld, which %s cannot hold", where.c_str(),
-             position(info.shape, index).c_str(), (long long)value, dtypeName(port.dtype));
+      if (isInteger(port.dtype) &&
+          loadInteger(port.dtype, data.data(), index) != value)
+        fail(AH_ERROR_INPUT, "%s: element %s is %lld, which %s cannot hold",
+             where.c_str(), position(info.shape, index).c_str(),
+             (long long)value, dtypeName(port.dtype));
     }
   }
 
-  static std::string position(const std::vector<int64_t> &shape, int64_t index) {
+  static std::string position(const std::vector<int64_t> &shape,
+                              int64_t index) {
     std::vector<int64_t> at(shape.size());
     for (size_t dim = shape.size(); dim-- > 0; index /= shape[dim])
       at[dim] = index % shape[dim];
@@ -136,7 +162,8 @@ private:
     int64_t perBlock = inner / blocks;
     for (int64_t index = 0; index < elements; ++index)
       if (!isInteger(port.dtype) ||
-          loadInteger(port.dtype, data.data(), index) != program.header().ignore_index)
+          loadInteger(port.dtype, data.data(), index) !=
+              program.header().ignore_index)
         ++counts[index % inner / perBlock];
   }
 
@@ -150,25 +177,28 @@ private:
 
 class ShiftedSource : public Source {
 public:
-  ShiftedSource(const Program &program, const ah_port &port, const ah_port &tokenPort,
-                std::unique_ptr<Source> tokens)
-      : program(program), port(port), tokenPort(tokenPort), tokens(std::move(tokens)),
-        buffer(elementCount(tokenPort.shape, tokenPort.rank) * dtypeBytes(tokenPort.dtype)) {
-  }
+  ShiftedSource(const Program &program, const ah_port &port,
+                const ah_port &tokenPort, std::unique_ptr<Source> tokens)
+      : program(program), port(port), tokenPort(tokenPort),
+        tokens(std::move(tokens)),
+        buffer(elementCount(tokenPort.shape, tokenPort.rank) *
+               dtypeBytes(tokenPort.dtype)) {}
 
   void fill(uint64_t step, uint64_t firstSample, char *to) override {
     tokens->fill(step, firstSample, buffer.data());
     int64_t length = sampleElements(tokenPort);
     int64_t elements = elementCount(port.shape, port.rank);
     for (int64_t index = 0; index < elements; ++index)
-      storeInteger(port.dtype, to, index,
-                   (index + 1) % length == 0
-                       ? program.header().ignore_index
-                       : loadInteger(tokenPort.dtype, buffer.data(), index + 1));
+      storeInteger(
+          port.dtype, to, index,
+          (index + 1) % length == 0
+              ? program.header().ignore_index
+              : loadInteger(tokenPort.dtype, buffer.data(), index + 1));
   }
 
   uint64_t countLabels(uint64_t) override {
-    return uint64_t(program.header().global_batch) * (sampleElements(tokenPort) - 1);
+    return uint64_t(program.header().global_batch) *
+           (sampleElements(tokenPort) - 1);
   }
 
 private:
@@ -186,9 +216,13 @@ public:
     data.resize(elements * dtypeBytes(port.dtype));
     for (int64_t index = 0; index < elements; ++index)
       storeInteger(port.dtype, data.data(), index,
-                   rule == AH_BIND_ONES ? 1 : rule == AH_BIND_ZEROS ? 0 : index % last);
+                   rule == AH_BIND_ONES    ? 1
+                   : rule == AH_BIND_ZEROS ? 0
+                                           : index % last);
   }
-  void fill(uint64_t, uint64_t, char *to) override { memcpy(to, data.data(), data.size()); }
+  void fill(uint64_t, uint64_t, char *to) override {
+    memcpy(to, data.data(), data.size());
+  }
   uint64_t countLabels(uint64_t) override { return 0; }
 
 private:
@@ -196,16 +230,19 @@ private:
 };
 } // namespace
 
-std::unique_ptr<Source> makeFileSource(const Program &program, const ah_port &port,
-                                       const SafetensorsFile &file, const TensorInfo &info,
-                                       bool isLabels) {
+std::unique_ptr<Source> makeFileSource(const Program &program,
+                                       const ah_port &port,
+                                       const SafetensorsFile &file,
+                                       const TensorInfo &info, bool isLabels) {
   return std::make_unique<FileSource>(program, port, file, info, isLabels);
 }
 
-std::unique_ptr<Source> makeShiftedSource(const Program &program, const ah_port &port,
+std::unique_ptr<Source> makeShiftedSource(const Program &program,
+                                          const ah_port &port,
                                           const ah_port &tokenPort,
                                           std::unique_ptr<Source> tokens) {
-  return std::make_unique<ShiftedSource>(program, port, tokenPort, std::move(tokens));
+  return std::make_unique<ShiftedSource>(program, port, tokenPort,
+                                         std::move(tokens));
 }
 
 std::unique_ptr<Source> makeRuleSource(const ah_port &port, ah_binding rule) {

@@ -18,12 +18,13 @@ namespace autohet::runtime {
 MappedFile::MappedFile(const std::string &path) : name(path) {
   int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0)
-    fail(errno == ENOENT ? AH_ERROR_NOT_FOUND : AH_ERROR_SYSTEM, "cannot open '%s': %s",
-         path.c_str(), strerror(errno));
+    fail(errno == ENOENT ? AH_ERROR_NOT_FOUND : AH_ERROR_SYSTEM,
+         "cannot open '%s': %s", path.c_str(), strerror(errno));
   struct stat status;
   bool regular = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
   if (regular && status.st_size > 0) {
-    void *mapped = mmap(nullptr, status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    void *mapped =
+        mmap(nullptr, status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
     if (mapped != MAP_FAILED) {
       memory = static_cast<const char *>(mapped);
       bytes = status.st_size;
@@ -53,7 +54,8 @@ AtomicFile::AtomicFile(const std::string &path)
   descriptor =
       open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0)
-    fail(AH_ERROR_SYSTEM, "cannot create '%s': %s", path.c_str(), strerror(errno));
+    fail(AH_ERROR_SYSTEM, "cannot create '%s': %s", path.c_str(),
+         strerror(errno));
 }
 
 AtomicFile::~AtomicFile() {
@@ -72,7 +74,8 @@ void AtomicFile::failed(const char *what) {
 void AtomicFile::write(const void *data, uint64_t size) {
   const char *from = static_cast<const char *>(data);
   while (size > 0) {
-    ssize_t written = ::write(descriptor, from, size < (1u << 30) ? size : (1u << 30));
+    ssize_t written =
+        ::write(descriptor, from, size < (1u << 30) ? size : (1u << 30));
     if (written < 0 && errno == EINTR)
       continue;
     if (written < 0)
@@ -94,7 +97,8 @@ void AtomicFile::commit() {
   }
   // The name, too, has to survive a power cut.
   size_t slash = path.rfind('/');
-  std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  std::string folder =
+      slash == std::string::npos ? "." : path.substr(0, slash + 1);
   int directory = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory >= 0) {
     fsync(directory);

@@ -8,8 +8,8 @@
 
 namespace autohet::runtime {
 
-/// Read-only memory of a whole file. Its size is taken once: a file that shrinks
-/// while it is mapped is beyond help.
+/// Read-only memory of a whole file. Its size is taken once: a file that
+/// shrinks while it is mapped is beyond help.
 class MappedFile {
 public:
   MappedFile() = default;

@@ -36,17 +36,22 @@ using Metadata = std::map<std::string, std::string>;
 
 class SafetensorsFile {
 public:
-  /// Throws AH_ERROR_INPUT with path, tensor, what was found and what was wanted.
+  /// Throws AH_ERROR_INPUT with path, tensor, what was found and what was
+  /// wanted.
   explicit SafetensorsFile(const std::string &path);
 
   const std::string &path() const { return file.path(); }
-  const std::vector<TensorInfo> &tensors() const { return infos; } // in file order
+  const std::vector<TensorInfo> &tensors() const {
+    return infos;
+  } // in file order
   const Metadata &metadata() const { return meta; }
   /// Null where there is none.
   const TensorInfo *find(const std::string &name) const;
   /// Throws AH_ERROR_NOT_FOUND, listing what is there.
   const TensorInfo &get(const std::string &name) const;
-  const char *data(const TensorInfo &tensor) const { return file.data() + tensor.offset; }
+  const char *data(const TensorInfo &tensor) const {
+    return file.data() + tensor.offset;
+  }
 
 private:
   MappedFile file;
@@ -64,7 +69,8 @@ struct TensorSource {
 };
 
 /// Writes all or nothing.
-void writeSafetensors(const std::string &path, const std::vector<TensorSource> &tensors,
+void writeSafetensors(const std::string &path,
+                      const std::vector<TensorSource> &tensors,
                       const Metadata &metadata = {});
 
 } // namespace autohet::runtime

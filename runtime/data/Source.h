@@ -31,7 +31,8 @@ public:
     double maskProbability = 0.15;
     int64_t maskToken = -1;
   };
-  Text(const Program &program, const Options &options, int64_t length, int64_t vocabulary);
+  Text(const Program &program, const Options &options, int64_t length,
+       int64_t vocabulary);
 
   /// The tokens and labels of sample number `sample` since the start.
   void read(uint64_t sample, int64_t *tokens, int64_t *labels);
@@ -56,15 +57,19 @@ private:
 };
 
 /// The tensor `info` of `file`, whose samples are any number of global batches.
-std::unique_ptr<Source> makeFileSource(const Program &program, const ah_port &port,
-                                       const SafetensorsFile &file, const TensorInfo &info,
-                                       bool isLabels);
+std::unique_ptr<Source> makeFileSource(const Program &program,
+                                       const ah_port &port,
+                                       const SafetensorsFile &file,
+                                       const TensorInfo &info, bool isLabels);
 /// The tokens of `tokens`, shifted by one; the last of a sample is not counted.
-std::unique_ptr<Source> makeShiftedSource(const Program &program, const ah_port &port,
+std::unique_ptr<Source> makeShiftedSource(const Program &program,
+                                          const ah_port &port,
                                           const ah_port &tokenPort,
                                           std::unique_ptr<Source> tokens);
-std::unique_ptr<Source> makeTextSource(const Program &program, const ah_port &port,
-                                       std::shared_ptr<Text> text, bool isLabels);
+std::unique_ptr<Source> makeTextSource(const Program &program,
+                                       const ah_port &port,
+                                       std::shared_ptr<Text> text,
+                                       bool isLabels);
 /// Ones, zeros, or 0, 1, 2, ... along the last dim.
 std::unique_ptr<Source> makeRuleSource(const ah_port &port, ah_binding rule);
 

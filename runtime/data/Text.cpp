@@ -10,7 +10,8 @@ namespace autohet::runtime {
 
 Text::Text(const Program &program, const Options &options, int64_t length,
            int64_t vocabulary)
-    : program(program), options(options), length(length), vocabulary(vocabulary) {
+    : program(program), options(options), length(length),
+      vocabulary(vocabulary) {
   if (program.header().objective == AH_MASKED && options.maskToken < 0)
     fail(AH_ERROR_INPUT, "the masked objective needs --mask-token=ID");
   if (options.path == "random") {
@@ -32,27 +33,32 @@ Text::Text(const Program &program, const Options &options, int64_t length,
 std::string Text::warning() const {
   if (!file || vocabulary <= 0 || file->largestId() >= uint64_t(vocabulary) - 1)
     return "";
-  return format("'%s': its dtype holds ids up to %llu, the vocabulary has %lld entries: were "
+  return format("'%s': its dtype holds ids up to %llu, the vocabulary has %lld "
+                "entries: were "
                 "larger ids cut off when it was written?",
                 file->path().c_str(), (unsigned long long)file->largestId(),
                 (long long)vocabulary);
 }
 
-void Text::check(uint64_t window, const int64_t *tokens, uint64_t number) const {
+void Text::check(uint64_t window, const int64_t *tokens,
+                 uint64_t number) const {
   if (vocabulary <= 0)
     return;
   for (uint64_t index = 0; index < number; ++index)
     if (tokens[index] < 0 || tokens[index] >= vocabulary)
       fail(AH_ERROR_INPUT,
-           "'%s': token %llu is %lld; the vocabulary has %lld entries, 0 to %lld",
+           "'%s': token %llu is %lld; the vocabulary has %lld entries, 0 to "
+           "%lld",
            file->path().c_str(), (unsigned long long)(window * length + index),
-           (long long)tokens[index], (long long)vocabulary, (long long)vocabulary - 1);
+           (long long)tokens[index], (long long)vocabulary,
+           (long long)vocabulary - 1);
 }
 
-// BERT's rule: of the chosen positions 80 % show the mask token, 10 % any token,
-// 10 % the right one. `choice` is the word that decides which.
+// BERT's rule: of the chosen positions 80 % show the mask token, 10 % any
+// token, 10 % the right one. `choice` is the word that decides which.
 bool Text::masks(uint64_t sample, int64_t position, uint32_t *choice) const {
-  ah_random draw = ah_philox(options.seed, sample * length + position, AH_RANDOM_MASKING, 0);
+  ah_random draw =
+      ah_philox(options.seed, sample * length + position, AH_RANDOM_MASKING, 0);
   *choice = draw.word[1];
   return ah_uniform(draw.word[0]) < options.maskProbability;
 }
@@ -79,7 +85,8 @@ void Text::read(uint64_t sample, int64_t *tokens, int64_t *labels) {
   for (int64_t position = 0; position < length; ++position) {
     uint32_t choice;
     labels[position] = program.header().ignore_index;
-    if (program.header().objective != AH_MASKED || !masks(sample, position, &choice))
+    if (program.header().objective != AH_MASKED ||
+        !masks(sample, position, &choice))
       continue;
     labels[position] = tokens[position];
     float part = ah_uniform(choice);
@@ -104,11 +111,14 @@ uint64_t Text::countLabels(uint64_t sample) const {
 namespace {
 class TextSource : public Source {
 public:
-  TextSource(const Program &program, const ah_port &port, std::shared_ptr<Text> text,
-             bool isLabels)
-      : program(program), port(port), text(std::move(text)), isLabels(isLabels) {
-    if (port.batch_dim != 0 || sampleElements(port) != this->text->sampleLength())
-      fail(AH_ERROR_INPUT, "input '%s' of shape %s cannot hold samples of %lld tokens",
+  TextSource(const Program &program, const ah_port &port,
+             std::shared_ptr<Text> text, bool isLabels)
+      : program(program), port(port), text(std::move(text)),
+        isLabels(isLabels) {
+    if (port.batch_dim != 0 ||
+        sampleElements(port) != this->text->sampleLength())
+      fail(AH_ERROR_INPUT,
+           "input '%s' of shape %s cannot hold samples of %lld tokens",
            program.string(port.name), shapeText(port.shape, port.rank).c_str(),
            (long long)this->text->sampleLength());
   }
@@ -117,8 +127,8 @@ public:
     int64_t length = text->sampleLength();
     std::vector<int64_t> tokens(length), labels(length);
     for (int64_t sample = 0; sample < port.shape[0]; ++sample) {
-      text->read(step * program.header().global_batch + firstSample + sample, tokens.data(),
-                 labels.data());
+      text->read(step * program.header().global_batch + firstSample + sample,
+                 tokens.data(), labels.data());
       const auto &values = isLabels ? labels : tokens;
       for (int64_t index = 0; index < length; ++index)
         storeInteger(port.dtype, to, sample * length + index, values[index]);
@@ -140,8 +150,10 @@ private:
 };
 } // namespace
 
-std::unique_ptr<Source> makeTextSource(const Program &program, const ah_port &port,
-                                       std::shared_ptr<Text> text, bool isLabels) {
+std::unique_ptr<Source> makeTextSource(const Program &program,
+                                       const ah_port &port,
+                                       std::shared_ptr<Text> text,
+                                       bool isLabels) {
   return std::make_unique<TextSource>(program, port, std::move(text), isLabels);
 }
 

@@ -31,18 +31,21 @@ TokenFile::TokenFile(const std::string &path, const std::string &dtypeText) {
 void TokenFile::openRaw(const std::string &path, const std::string &dtypeText) {
   bin = MappedFile(path);
   if (dtypeText.empty())
-    fail(AH_ERROR_INPUT, "'%s' is raw data: say --data-dtype=uint8|uint16|int32|int64 "
-                         "(a dtype is never guessed)",
+    fail(AH_ERROR_INPUT,
+         "'%s' is raw data: say --data-dtype=uint8|uint16|int32|int64 "
+         "(a dtype is never guessed)",
          path.c_str());
   for (dtype = 0; dtype <= AH_BOOL; ++dtype)
     if (dtypeText == dtypeName(dtype))
       break;
   bool isInteger = dtype >= AH_I8 && dtype <= AH_I64;
   if (!isInteger)
-    fail(AH_ERROR_INPUT, "--data-dtype='%s'; known: int8, uint8, int16, uint16, int32, int64",
+    fail(AH_ERROR_INPUT,
+         "--data-dtype='%s'; known: int8, uint8, int16, uint16, int32, int64",
          dtypeText.c_str());
   if (bin.size() % dtypeBytes(dtype) != 0)
-    fail(AH_ERROR_INPUT, "'%s' has %llu bytes, which are no whole number of %s tokens",
+    fail(AH_ERROR_INPUT,
+         "'%s' has %llu bytes, which are no whole number of %s tokens",
          path.c_str(), (unsigned long long)bin.size(), dtypeText.c_str());
   count = bin.size() / dtypeBytes(dtype);
   firstToken = {0, count};
@@ -66,7 +69,8 @@ void TokenFile::openMegatron(const std::string &stem) {
   };
   if (read64(9) != 1)
     wrong(format("version %llu, wanted 1", (unsigned long long)read64(9)));
-  static const uint8_t dtypes[] = {0, AH_U8, AH_I8, AH_I16, AH_I32, AH_I64, 0, 0, AH_U16};
+  static const uint8_t dtypes[] = {0,      AH_U8, AH_I8, AH_I16, AH_I32,
+                                   AH_I64, 0,     0,     AH_U16};
   uint8_t code = index.data()[17];
   if (code == 0 || code > 8 || code == 6 || code == 7)
     wrong(format("dtype code %u is none of integers (1 to 5, 8)", code));
@@ -86,9 +90,11 @@ void TokenFile::openMegatron(const std::string &stem) {
     uint64_t byte = read64(headerBytes + 4 * sequences + 8 * sequence);
     if (length < 0 || byte > bin.size() ||
         uint64_t(length) * dtypeBytes(dtype) > bin.size() - byte)
-      wrong(format("sequence %llu (%d tokens from byte %llu) is outside '%s' of %llu bytes",
-                   (unsigned long long)sequence, length, (unsigned long long)byte,
-                   bin.path().c_str(), (unsigned long long)bin.size()));
+      wrong(format("sequence %llu (%d tokens from byte %llu) is outside '%s' "
+                   "of %llu bytes",
+                   (unsigned long long)sequence, length,
+                   (unsigned long long)byte, bin.path().c_str(),
+                   (unsigned long long)bin.size()));
     firstByte.push_back(byte);
     firstToken.push_back(firstToken.back() + length);
   }
@@ -97,12 +103,18 @@ void TokenFile::openMegatron(const std::string &stem) {
 
 uint64_t TokenFile::largestId() const {
   switch (dtype) {
-  case AH_I8: return INT8_MAX;
-  case AH_U8: return UINT8_MAX;
-  case AH_I16: return INT16_MAX;
-  case AH_U16: return UINT16_MAX;
-  case AH_I32: return INT32_MAX;
-  default: return INT64_MAX;
+  case AH_I8:
+    return INT8_MAX;
+  case AH_U8:
+    return UINT8_MAX;
+  case AH_I16:
+    return INT16_MAX;
+  case AH_U16:
+    return UINT16_MAX;
+  case AH_I32:
+    return INT32_MAX;
+  default:
+    return INT64_MAX;
   }
 }
 
@@ -118,18 +130,25 @@ static void widen(const char *from, uint64_t number, int64_t *to) {
 void TokenFile::convert(uint64_t byte, uint64_t number, int64_t *to) const {
   const char *from = bin.data() + byte;
   switch (dtype) {
-  case AH_I8: return widen<int8_t>(from, number, to);
-  case AH_U8: return widen<uint8_t>(from, number, to);
-  case AH_I16: return widen<int16_t>(from, number, to);
-  case AH_U16: return widen<uint16_t>(from, number, to);
-  case AH_I32: return widen<int32_t>(from, number, to);
-  default: return widen<int64_t>(from, number, to);
+  case AH_I8:
+    return widen<int8_t>(from, number, to);
+  case AH_U8:
+    return widen<uint8_t>(from, number, to);
+  case AH_I16:
+    return widen<int16_t>(from, number, to);
+  case AH_U16:
+    return widen<uint16_t>(from, number, to);
+  case AH_I32:
+    return widen<int32_t>(from, number, to);
+  default:
+    return widen<int64_t>(from, number, to);
   }
 }
 
 void TokenFile::read(uint64_t begin, uint64_t number, int64_t *to) const {
   size_t sequence =
-      std::upper_bound(firstToken.begin(), firstToken.end(), begin) - firstToken.begin() - 1;
+      std::upper_bound(firstToken.begin(), firstToken.end(), begin) -
+      firstToken.begin() - 1;
   while (number > 0) {
     uint64_t skip = begin - firstToken[sequence];
     uint64_t here = std::min(number, firstToken[sequence + 1] - begin);
@@ -141,8 +160,9 @@ void TokenFile::read(uint64_t begin, uint64_t number, int64_t *to) const {
   }
 }
 
-// A permutation of [0, windows) without a table: a Feistel network of four rounds
-// permutes the next power of four, and what falls outside walks on until inside.
+// A permutation of [0, windows) without a table: a Feistel network of four
+// rounds permutes the next power of four, and what falls outside walks on until
+// inside.
 uint64_t SampleOrder::window(uint64_t sample) const {
   uint64_t epoch = sample / windows, position = sample % windows;
   if (!shuffled || windows < 2)
@@ -156,7 +176,8 @@ uint64_t SampleOrder::window(uint64_t sample) const {
     for (uint32_t round = 0; round < 4; ++round) {
       ah_random draw = ah_philox(seed ^ (epoch * 0x9E3779B97F4A7C15ull), right,
                                  AH_RANDOM_ORDER, round);
-      uint64_t next = left ^ ((uint64_t(draw.word[1]) << 32 | draw.word[0]) & mask);
+      uint64_t next =
+          left ^ ((uint64_t(draw.word[1]) << 32 | draw.word[0]) & mask);
       left = right;
       right = next;
     }

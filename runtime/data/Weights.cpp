@@ -34,8 +34,10 @@ private:
       uint64_t wanted = program.header().structure_hash;
       if (index->structureHash() != wanted)
         fail(AH_ERROR_MISMATCH,
-             "'%s' is of another model: structure %016llx, the program's is %016llx",
-             options.indexPath.c_str(), (unsigned long long)index->structureHash(),
+             "'%s' is of another model: structure %016llx, the program's is "
+             "%016llx",
+             options.indexPath.c_str(),
+             (unsigned long long)index->structureHash(),
              (unsigned long long)wanted);
     }
     return *index;
@@ -54,18 +56,21 @@ private:
     loadFromIndex(parameter, name);
   }
 
-  void requireSame(const std::string &path, const std::string &name, uint8_t dtype,
-                   const std::vector<int64_t> &shape, const ah_parameter &parameter) {
+  void requireSame(const std::string &path, const std::string &name,
+                   uint8_t dtype, const std::vector<int64_t> &shape,
+                   const ah_parameter &parameter) {
     Box box = Box::of(parameter);
     if (shape == box.global && dtype == parameter.dtype)
       return;
-    fail(AH_ERROR_MISMATCH, "'%s': parameter '%s' is %s %s, wanted %s %s", path.c_str(),
-         name.c_str(), dtypeName(dtype), shapeText(shape.data(), shape.size()).c_str(),
+    fail(AH_ERROR_MISMATCH, "'%s': parameter '%s' is %s %s, wanted %s %s",
+         path.c_str(), name.c_str(), dtypeName(dtype),
+         shapeText(shape.data(), shape.size()).c_str(),
          dtypeName(parameter.dtype),
          shapeText(box.global.data(), box.global.size()).c_str());
   }
 
-  void copy(const ah_parameter &parameter, const char *global, bool transposed) {
+  void copy(const ah_parameter &parameter, const char *global,
+            bool transposed) {
     Box box = Box::of(parameter);
     unsigned bytes = dtypeBytes(parameter.dtype);
     std::vector<char> packed(box.elements() * bytes);
@@ -91,7 +96,8 @@ private:
     WeightsIndex &weights = needIndex();
     auto found = weights.tensors().find(name);
     if (found == weights.tensors().end())
-      fail(AH_ERROR_MISMATCH, "'%s' has no tensor '%s', which the program needs",
+      fail(AH_ERROR_MISMATCH,
+           "'%s' has no tensor '%s', which the program needs",
            weights.path().c_str(), name.c_str());
     const StoredTensor &tensor = found->second;
     requireSame(weights.path(), name, tensor.dtype, tensor.shape, parameter);
@@ -107,16 +113,18 @@ private:
     Box box = Box::of(parameter);
     std::vector<float> values(box.elements());
     if (parameter.dtype != AH_F32)
-      fail(AH_ERROR_INPUT, "parameter '%s' is %s; --init draws float32", name.c_str(),
-           dtypeName(parameter.dtype));
+      fail(AH_ERROR_INPUT, "parameter '%s' is %s; --init draws float32",
+           name.c_str(), dtypeName(parameter.dtype));
     if (box.global.size() < 2) {
-      bool isBias = name.size() >= 4 && name.compare(name.size() - 4, 4, "bias") == 0;
+      bool isBias =
+          name.size() >= 4 && name.compare(name.size() - 4, 4, "bias") == 0;
       for (float &value : values)
         value = isBias ? 0 : 1;
     } else {
       drawNormal(box, ah_init_key(options.seed, name.c_str()), values);
     }
-    memory.write(parameter.parameter_buffer, values.data(), values.size() * sizeof(float));
+    memory.write(parameter.parameter_buffer, values.data(),
+                 values.size() * sizeof(float));
   }
 
   void drawNormal(const Box &box, uint64_t key, std::vector<float> &values) {
@@ -126,7 +134,8 @@ private:
       for (size_t dim = 0; dim < at.size(); ++dim)
         element = element * box.global[dim] + box.offset[dim] + at[dim];
       value = static_cast<float>(
-          options.deviation * ah_normal(ah_philox(key, element, AH_RANDOM_INIT, 0)));
+          options.deviation *
+          ah_normal(ah_philox(key, element, AH_RANDOM_INIT, 0)));
       for (size_t dim = at.size(); dim-- > 0;) {
         if (++at[dim] < box.size[dim])
           break;
@@ -141,14 +150,16 @@ private:
     std::string unknown;
     unsigned count = 0;
     for (const TensorInfo &info : file->tensors())
-      if (!weights.tensors().count(info.name) && !weights.aliases().count(info.name)) {
+      if (!weights.tensors().count(info.name) &&
+          !weights.aliases().count(info.name)) {
         ++count;
         if (unknown.size() < 300)
           unknown += " " + info.name;
       }
     if (count)
-      warnings.push_back(format("'%s' has %u tensors that the model does not have:%s",
-                                file->path().c_str(), count, unknown.c_str()));
+      warnings.push_back(
+          format("'%s' has %u tensors that the model does not have:%s",
+                 file->path().c_str(), count, unknown.c_str()));
   }
 
   Memory &memory;
@@ -160,7 +171,8 @@ private:
 };
 } // namespace
 
-std::vector<std::string> loadWeights(Memory &memory, const WeightOptions &options) {
+std::vector<std::string> loadWeights(Memory &memory,
+                                     const WeightOptions &options) {
   return Loader(memory, options).run();
 }
 

@@ -33,7 +33,9 @@ public:
   const std::string &path() const { return indexPath; }
   uint64_t structureHash() const { return structure; }
   const std::map<std::string, StoredTensor> &tensors() const { return entries; }
-  const std::map<std::string, std::string> &aliases() const { return otherNames; }
+  const std::map<std::string, std::string> &aliases() const {
+    return otherNames;
+  }
   /// The bytes of a tensor as stored; checks that the file holds them.
   const char *data(const StoredTensor &tensor);
   /// Compares the checksum; throws AH_ERROR_INPUT naming tensor and file.
@@ -50,16 +52,19 @@ private:
 /// How trained parameters get their first values.
 struct WeightOptions {
   std::string indexPath;
-  std::string overrideFile; // safetensors under PyTorch's names; empty: the index
-  bool draw = false;        // --init: by (seed, name, global index)
+  std::string
+      overrideFile;  // safetensors under PyTorch's names; empty: the index
+  bool draw = false; // --init: by (seed, name, global index)
   double deviation = 0.02;
   uint64_t seed = 0;
   bool skipTrained = false; // a checkpoint will fill them
 };
 
-/// Fills parameter and constant buffers; reads only the boxes held here. Returns
-/// warnings, such as names in the override file that the model does not have.
-std::vector<std::string> loadWeights(Memory &memory, const WeightOptions &options);
+/// Fills parameter and constant buffers; reads only the boxes held here.
+/// Returns warnings, such as names in the override file that the model does not
+/// have.
+std::vector<std::string> loadWeights(Memory &memory,
+                                     const WeightOptions &options);
 
 } // namespace autohet::runtime
 

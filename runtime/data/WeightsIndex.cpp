@@ -16,8 +16,8 @@ static uint8_t readDtype(const Fields &fields) {
 
 static StoredTensor readTensor(const Json &entry, const std::string &where) {
   Fields fields(entry, where);
-  fields.allow({"name", "file", "offset", "bytes", "dtype", "shape", "transform", "trained",
-                "checksum"});
+  fields.allow({"name", "file", "offset", "bytes", "dtype", "shape",
+                "transform", "trained", "checksum"});
   StoredTensor tensor;
   tensor.name = fields.string("name");
   Fields named(entry, where + " ('" + tensor.name + "')");
@@ -42,7 +42,8 @@ static StoredTensor readTensor(const Json &entry, const std::string &where) {
       named.wrong("'shape' is too large");
   if (bytes != tensor.bytes)
     named.wrong(format("'bytes' is %llu, dtype and shape need %llu",
-                       (unsigned long long)tensor.bytes, (unsigned long long)bytes));
+                       (unsigned long long)tensor.bytes,
+                       (unsigned long long)bytes));
   if (tensor.transposed && tensor.shape.size() < 2)
     named.wrong("a transposed tensor has at least two dims");
   return tensor;
@@ -55,13 +56,14 @@ WeightsIndex::WeightsIndex(const std::string &path) : indexPath(path) {
   Json root = parseJsonOrFail({file.data(), file.size()}, "'" + path + "'");
   Fields fields(root, "'" + path + "'");
   fields.allow({"format", "version", "structure_hash", "tensors", "aliases"});
-  if (fields.string("format") != "autohet-weights" || fields.natural("version") != 1)
+  if (fields.string("format") != "autohet-weights" ||
+      fields.natural("version") != 1)
     fields.wrong("not a weights index of version 1");
   structure = fields.hash("structure_hash");
   const std::vector<Json> &tensors = fields.list("tensors").items;
   for (size_t index = 0; index < tensors.size(); ++index) {
-    StoredTensor tensor =
-        readTensor(tensors[index], "'" + path + "', tensor " + std::to_string(index));
+    StoredTensor tensor = readTensor(tensors[index], "'" + path + "', tensor " +
+                                                         std::to_string(index));
     std::string name = tensor.name;
     if (!entries.emplace(name, std::move(tensor)).second)
       fields.wrong("tensor '" + name + "' is there twice");
@@ -80,15 +82,17 @@ const char *WeightsIndex::data(const StoredTensor &tensor) {
     return "";
   auto found = files.find(tensor.file);
   if (found == files.end()) {
-    std::string path = tensor.file[0] == '/' ? tensor.file : folder + tensor.file;
+    std::string path =
+        tensor.file[0] == '/' ? tensor.file : folder + tensor.file;
     found = files.emplace(tensor.file, MappedFile(path)).first;
   }
   const MappedFile &file = found->second;
   if (tensor.offset > file.size() || tensor.bytes > file.size() - tensor.offset)
     fail(AH_ERROR_INPUT,
          "'%s' is too short for '%s': it has %llu bytes, wanted %llu from %llu",
-         file.path().c_str(), tensor.name.c_str(), (unsigned long long)file.size(),
-         (unsigned long long)tensor.bytes, (unsigned long long)tensor.offset);
+         file.path().c_str(), tensor.name.c_str(),
+         (unsigned long long)file.size(), (unsigned long long)tensor.bytes,
+         (unsigned long long)tensor.offset);
   return file.data() + tensor.offset;
 }
 
@@ -97,7 +101,8 @@ void WeightsIndex::verify(const StoredTensor &tensor) {
     return;
   uint64_t found = checksum64(data(tensor), tensor.bytes);
   if (found != *tensor.checksum)
-    fail(AH_ERROR_INPUT, "'%s' has changed since it was compiled: '%s' is %s, wanted %s",
+    fail(AH_ERROR_INPUT,
+         "'%s' has changed since it was compiled: '%s' is %s, wanted %s",
          tensor.file.c_str(), tensor.name.c_str(), checksumText(found).c_str(),
          checksumText(*tensor.checksum).c_str());
 }

@@ -1,7 +1,7 @@
 //===- Trace.h - what a device did, and when ---------------------*- C++ -*-===//
 //
-// Written in Chrome's trace format, which Perfetto opens. Recording appends to a
-// vector of its own per stream; text is formed at the end of the run.
+// Written in Chrome's trace format, which Perfetto opens. Recording appends to
+// a vector of its own per stream; text is formed at the end of the run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,9 @@ public:
   void command(uint32_t stream, const ah_command &command, uint64_t step,
                int64_t microbatch, uint64_t beginNs, uint64_t endNs);
   /// From any thread.
-  void transfer(const char *name, bool isSend, uint32_t peer, uint64_t bytes, uint64_t step,
-                int64_t microbatch, uint64_t beginNs, uint64_t endNs);
+  void transfer(const char *name, bool isSend, uint32_t peer, uint64_t bytes,
+                uint64_t step, int64_t microbatch, uint64_t beginNs,
+                uint64_t endNs);
   /// Throws where the file cannot be written.
   void write(const std::string &path) const;
 
@@ -48,7 +49,8 @@ private:
     int64_t microbatch;
     uint64_t beginNs, endNs;
   };
-  /// Bounds the memory of a long run: later slices are dropped, and the file says so.
+  /// Bounds the memory of a long run: later slices are dropped, and the file
+  /// says so.
   static constexpr size_t maxSlices = 2'000'000;
 
   const Program &program;

@@ -20,16 +20,22 @@ static const char help[] =
     "\n"
     "FOLDER is what was given as --checkpoint, or one step's folder in it.\n"
     "\n"
-    "  list      one line a checkpoint: step, optimizer, size, and what is incomplete\n"
-    "  verify    compares every checksum of all complete checkpoints, or of step N;\n"
-    "            exits 1 and names the tensor and the file where one is damaged\n"
-    "  export    writes the parameters of the newest complete checkpoint, or of step N,\n"
+    "  list      one line a checkpoint: step, optimizer, size, and what is "
+    "incomplete\n"
+    "  verify    compares every checksum of all complete checkpoints, or of "
+    "step N;\n"
+    "            exits 1 and names the tensor and the file where one is "
+    "damaged\n"
+    "  export    writes the parameters of the newest complete checkpoint, or "
+    "of step N,\n"
     "            whole and under PyTorch's names, as one safetensors file\n";
 
 // A step's own folder, or all in a folder of them, newest first.
-static std::vector<FoundCheckpoint> find(const std::string &folder, int64_t step) {
+static std::vector<FoundCheckpoint> find(const std::string &folder,
+                                         int64_t step) {
   if (access((folder + "/manifest.json").c_str(), F_OK) == 0) {
-    CheckpointManifest manifest = CheckpointManifest::read(folder + "/manifest.json");
+    CheckpointManifest manifest =
+        CheckpointManifest::read(folder + "/manifest.json");
     return {{folder, manifest.step, true}};
   }
   std::vector<FoundCheckpoint> found;
@@ -42,19 +48,20 @@ static std::vector<FoundCheckpoint> find(const std::string &folder, int64_t step
 static void list(const std::string &folder, int64_t step) {
   for (const FoundCheckpoint &one : find(folder, step)) {
     if (!one.complete) {
-      printf("step %-10llu %s: incomplete (no manifest)\n", (unsigned long long)one.step,
-             one.folder.c_str());
+      printf("step %-10llu %s: incomplete (no manifest)\n",
+             (unsigned long long)one.step, one.folder.c_str());
       continue;
     }
-    CheckpointManifest manifest = CheckpointManifest::read(one.folder + "/manifest.json");
+    CheckpointManifest manifest =
+        CheckpointManifest::read(one.folder + "/manifest.json");
     uint64_t bytes = 0;
     for (const CheckpointFile &file : manifest.files)
       bytes += file.bytes;
     static const char *const optimizers[] = {"sgd", "adam", "adamw", "none"};
     printf("step %-10llu %s: %s, %zu slices in %zu files, %.1f MiB\n",
            (unsigned long long)manifest.step, one.folder.c_str(),
-           optimizers[manifest.optimizer], manifest.slices.size(), manifest.files.size(),
-           double(bytes) / (1 << 20));
+           optimizers[manifest.optimizer], manifest.slices.size(),
+           manifest.files.size(), double(bytes) / (1 << 20));
   }
 }
 
@@ -67,14 +74,17 @@ static void verify(const std::string &folder, int64_t step) {
     }
     CheckpointReader reader(one.folder);
     reader.verify();
-    printf("%s: good, %zu slices\n", one.folder.c_str(), reader.manifest().slices.size());
+    printf("%s: good, %zu slices\n", one.folder.c_str(),
+           reader.manifest().slices.size());
     ++verified;
   }
   if (verified == 0)
-    fail(AH_ERROR_NOT_FOUND, "there is no complete checkpoint in '%s'", folder.c_str());
+    fail(AH_ERROR_NOT_FOUND, "there is no complete checkpoint in '%s'",
+         folder.c_str());
 }
 
-static void exportTo(const std::string &folder, int64_t step, const std::string &path) {
+static void exportTo(const std::string &folder, int64_t step,
+                     const std::string &path) {
   for (const FoundCheckpoint &one : find(folder, step)) {
     if (!one.complete) {
       printf("%s: incomplete, skipped\n", one.folder.c_str());
@@ -87,14 +97,17 @@ static void exportTo(const std::string &folder, int64_t step, const std::string 
         continue;
       Piece piece{slice.name, slice.dtype, slice.box, {}};
       piece.bytes.resize(slice.box.elements() * dtypeBytes(slice.dtype));
-      reader.read(slice.name, slice.kind, slice.dtype, slice.box, piece.bytes.data());
+      reader.read(slice.name, slice.kind, slice.dtype, slice.box,
+                  piece.bytes.data());
       pieces.push_back(std::move(piece));
     }
     writePieces(path, pieces);
-    printf("wrote step %llu to '%s'\n", (unsigned long long)one.step, path.c_str());
+    printf("wrote step %llu to '%s'\n", (unsigned long long)one.step,
+           path.c_str());
     return;
   }
-  fail(AH_ERROR_NOT_FOUND, "there is no complete checkpoint in '%s'", folder.c_str());
+  fail(AH_ERROR_NOT_FOUND, "there is no complete checkpoint in '%s'",
+       folder.c_str());
 }
 
 static void run(int argc, char **argv) {
@@ -107,13 +120,14 @@ static void run(int argc, char **argv) {
       return;
     }
     if (word == "--step" || word.rfind("--step=", 0) == 0) {
-      std::string value = word.size() > 7 ? word.substr(7)
+      std::string value = word.size() > 7  ? word.substr(7)
                           : ++index < argc ? argv[index]
                                            : "";
       char *end;
       step = strtoll(value.c_str(), &end, 10);
       if (value.empty() || *end || step < 0)
-        fail(AH_ERROR_INPUT, "option --step: found '%s', wanted a natural number",
+        fail(AH_ERROR_INPUT,
+             "option --step: found '%s', wanted a natural number",
              value.c_str());
       continue;
     }
@@ -127,7 +141,8 @@ static void run(int argc, char **argv) {
     return verify(words[1], step);
   if (words.size() == 3 && words[0] == "export")
     return exportTo(words[1], step, words[2]);
-  fail(AH_ERROR_INPUT, "wanted list FOLDER, verify FOLDER or export FOLDER FILE; see --help");
+  fail(AH_ERROR_INPUT,
+       "wanted list FOLDER, verify FOLDER or export FOLDER FILE; see --help");
 }
 
 int main(int argc, char **argv) {

@@ -15,7 +15,8 @@ struct ah_device {
   uint32_t index;
 };
 
-static ah_status cpuOpen(uint32_t index, const ah_program *program, ah_device **device) {
+static ah_status cpuOpen(uint32_t index, const ah_program *program,
+                         ah_device **device) {
   return guarded([&] {
     if (program->gemms.count > 0)
       cpu::requireGemmLibrary();
@@ -25,7 +26,8 @@ static ah_status cpuOpen(uint32_t index, const ah_program *program, ah_device **
 
 static void cpuClose(ah_device *device) { delete device; }
 
-static ah_status cpuAllocate(ah_device *, ah_space, uint64_t bytes, void **memory) {
+static ah_status cpuAllocate(ah_device *, ah_space, uint64_t bytes,
+                             void **memory) {
   *memory = nullptr;
   if (bytes == 0)
     return AH_OK;
@@ -46,29 +48,31 @@ static void cpuRelease(ah_device *, void *memory, uint64_t bytes) {
     munmap(memory, bytes);
 }
 
-static ah_status cpuTransfer(ah_device *, void *to, const void *from, uint64_t bytes) {
+static ah_status cpuTransfer(ah_device *, void *to, const void *from,
+                             uint64_t bytes) {
   memcpy(to, from, bytes);
   return AH_OK;
 }
 
-static ah_status cpuLaunch(ah_device *, uint32_t, ah_kernel kernel, void *const *operands,
-                           ah_kernel_context *context) {
+static ah_status cpuLaunch(ah_device *, uint32_t, ah_kernel kernel,
+                           void *const *operands, ah_kernel_context *context) {
   int64_t result = kernel(operands, context);
   if (const char *failure = cpu::takeGemmFailure())
     return ah_fail(AH_ERROR_NOT_FOUND, "%s", failure);
   if (result == 0)
     return AH_OK;
   if (result == 1)
-    return ah_fail(AH_ERROR_INPUT, "element %lld is %lld, outside of the table it indexes",
-                   (long long)context->error_index, (long long)context->error_value);
+    return ah_fail(
+        AH_ERROR_INPUT, "element %lld is %lld, outside of the table it indexes",
+        (long long)context->error_index, (long long)context->error_value);
   return ah_fail(AH_ERROR_INTERNAL, "kernel returned %lld", (long long)result);
 }
 
-static ah_status cpuGemm(ah_device *, uint32_t, const ah_gemm *gemm, const float *a,
-                         const float *b, float *c) {
+static ah_status cpuGemm(ah_device *, uint32_t, const ah_gemm *gemm,
+                         const float *a, const float *b, float *c) {
   for (int64_t batch = 0; batch < gemm->batch; ++batch)
-    autohet_sgemm(gemm->transpose_a, gemm->transpose_b, gemm->m, gemm->n, gemm->k,
-                  gemm->alpha, a + batch * gemm->stride_a, gemm->lda,
+    autohet_sgemm(gemm->transpose_a, gemm->transpose_b, gemm->m, gemm->n,
+                  gemm->k, gemm->alpha, a + batch * gemm->stride_a, gemm->lda,
                   b + batch * gemm->stride_b, gemm->ldb, gemm->beta,
                   c + batch * gemm->stride_c, gemm->ldc);
   if (const char *failure = cpu::takeGemmFailure())
@@ -88,20 +92,22 @@ static ah_status cpuZero(ah_device *, uint32_t, void *to, uint64_t bytes) {
   return AH_OK;
 }
 
-static ah_status cpuReduce(ah_device *, uint32_t, float *to, const float *const *from,
-                           uint32_t count, int64_t elements) {
+static ah_status cpuReduce(ah_device *, uint32_t, float *to,
+                           const float *const *from, uint32_t count,
+                           int64_t elements) {
   cpu::reduce(to, from, count, elements);
   return AH_OK;
 }
 
-static ah_status cpuAddSquares(ah_device *, uint32_t, const float *from, int64_t elements,
-                               double *sum) {
+static ah_status cpuAddSquares(ah_device *, uint32_t, const float *from,
+                               int64_t elements, double *sum) {
   *sum += cpu::sumOfSquares(from, elements);
   return AH_OK;
 }
 
-static ah_status cpuUpdate(ah_device *, uint32_t, const ah_update *update, float *parameter,
-                           const float *gradient, float *const *states, int64_t elements) {
+static ah_status cpuUpdate(ah_device *, uint32_t, const ah_update *update,
+                           float *parameter, const float *gradient,
+                           float *const *states, int64_t elements) {
   cpu::update(*update, parameter, gradient, states, elements);
   return AH_OK;
 }
@@ -109,10 +115,22 @@ static ah_status cpuUpdate(ah_device *, uint32_t, const ah_update *update, float
 static ah_status cpuFinish(ah_device *, uint32_t) { return AH_OK; }
 
 const ah_device_table *ah_cpu_device_table(void) {
-  static const ah_device_table table = {
-      sizeof(ah_device_table), AH_DEVICE_VERSION, "cpu",
-      cpuOpen,   cpuClose,  cpuAllocate, cpuRelease,    cpuTransfer, cpuTransfer,
-      cpuLaunch, cpuGemm,   cpuCopy,     cpuZero,       cpuReduce,   cpuAddSquares,
-      cpuUpdate, cpuFinish};
+  static const ah_device_table table = {sizeof(ah_device_table),
+                                        AH_DEVICE_VERSION,
+                                        "cpu",
+                                        cpuOpen,
+                                        cpuClose,
+                                        cpuAllocate,
+                                        cpuRelease,
+                                        cpuTransfer,
+                                        cpuTransfer,
+                                        cpuLaunch,
+                                        cpuGemm,
+                                        cpuCopy,
+                                        cpuZero,
+                                        cpuReduce,
+                                        cpuAddSquares,
+                                        cpuUpdate,
+                                        cpuFinish};
   return &table;
 }

@@ -1,8 +1,8 @@
 //===- Gemm.cpp - matrix products by oneDNN ---------------------------------===//
 //
-// oneDNN is opened when a program needs it, so that an executable starts without
-// it and says by name what is missing. One thread: a device of a host is one
-// worker, and a quota of a worker is what emulation hands out.
+// oneDNN is opened when a program needs it, so that an executable starts
+// without it and says by name what is missing. One thread: a device of a host
+// is one worker, and a quota of a worker is what emulation hands out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,10 +17,10 @@
 
 namespace autohet::runtime::cpu {
 
-using SgemmFunction = int (*)(char transposeA, char transposeB, int64_t m, int64_t n,
-                              int64_t k, float alpha, const float *a, int64_t lda,
-                              const float *b, int64_t ldb, float beta, float *c,
-                              int64_t ldc);
+using SgemmFunction = int (*)(char transposeA, char transposeB, int64_t m,
+                              int64_t n, int64_t k, float alpha, const float *a,
+                              int64_t lda, const float *b, int64_t ldb,
+                              float beta, float *c, int64_t ldc);
 
 static const char libraryName[] = "libdnnl.so.2";
 static SgemmFunction sgemm = nullptr;
@@ -33,8 +33,9 @@ static void load() {
   setenv("OMP_NUM_THREADS", "1", /*overwrite=*/1);
   void *library = dlopen(libraryName, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
-    loadFailure = format("matrix products need oneDNN's %s (Debian: libdnnl2): %s",
-                         libraryName, dlerror());
+    loadFailure =
+        format("matrix products need oneDNN's %s (Debian: libdnnl2): %s",
+               libraryName, dlerror());
     return;
   }
   sgemm = reinterpret_cast<SgemmFunction>(dlsym(library, "dnnl_sgemm"));
@@ -61,9 +62,10 @@ const char *takeGemmFailure() {
 // product. The loops add in the order of k.
 constexpr int64_t smallProduct = 2048;
 
-static void multiplySmall(bool transposeA, bool transposeB, int64_t m, int64_t n, int64_t k,
-                          float alpha, const float *a, int64_t lda, const float *b,
-                          int64_t ldb, float beta, float *c, int64_t ldc) {
+static void multiplySmall(bool transposeA, bool transposeB, int64_t m,
+                          int64_t n, int64_t k, float alpha, const float *a,
+                          int64_t lda, const float *b, int64_t ldb, float beta,
+                          float *c, int64_t ldc) {
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
       float sum = 0;
@@ -80,14 +82,15 @@ static void multiplySmall(bool transposeA, bool transposeB, int64_t m, int64_t n
 
 using namespace autohet::runtime;
 
-void autohet_sgemm(int64_t transpose_a, int64_t transpose_b, int64_t m, int64_t n, int64_t k,
-                   float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
-                   float beta, float *c, int64_t ldc) {
+void autohet_sgemm(int64_t transpose_a, int64_t transpose_b, int64_t m,
+                   int64_t n, int64_t k, float alpha, const float *a,
+                   int64_t lda, const float *b, int64_t ldb, float beta,
+                   float *c, int64_t ldc) {
   if (m == 0 || n == 0)
     return;
   if (k == 0 || m * n * k <= cpu::smallProduct) {
-    cpu::multiplySmall(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c,
-                       ldc);
+    cpu::multiplySmall(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb,
+                       beta, c, ldc);
     return;
   }
   std::call_once(cpu::loaded, cpu::load);
@@ -95,10 +98,10 @@ void autohet_sgemm(int64_t transpose_a, int64_t transpose_b, int64_t m, int64_t 
     cpu::kernelFailure = cpu::loadFailure;
     return;
   }
-  int status = cpu::sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k, alpha,
-                          a, lda, b, ldb, beta, c, ldc);
+  int status = cpu::sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m,
+                          n, k, alpha, a, lda, b, ldb, beta, c, ldc);
   if (status != 0)
-    cpu::kernelFailure =
-        format("oneDNN refused a product of m %lld, n %lld, k %lld with status %d",
-               (long long)m, (long long)n, (long long)k, status);
+    cpu::kernelFailure = format(
+        "oneDNN refused a product of m %lld, n %lld, k %lld with status %d",
+        (long long)m, (long long)n, (long long)k, status);
 }

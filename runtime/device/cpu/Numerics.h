@@ -10,7 +10,8 @@
 namespace autohet::runtime::cpu {
 
 /// to = from[0] + from[1] + ..., left to right; `to` may be one of them.
-void reduce(float *to, const float *const *from, uint32_t count, int64_t elements);
+void reduce(float *to, const float *const *from, uint32_t count,
+            int64_t elements);
 
 /// Sum of squares in double, in an order that depends on `elements` alone.
 double sumOfSquares(const float *from, int64_t elements);

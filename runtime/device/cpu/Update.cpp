@@ -12,7 +12,8 @@
 #include <cmath>
 
 #if defined(__x86_64__) && defined(__linux__)
-#define AUTOHET_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#define AUTOHET_CLONES                                                         \
+  __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define AUTOHET_CLONES
 #endif
@@ -20,8 +21,9 @@
 namespace autohet::runtime::cpu {
 
 AUTOHET_CLONES static void sgd(float *__restrict parameter,
-                               const float *__restrict gradient, int64_t elements,
-                               float clip, float weightDecay, float negativeRate) {
+                               const float *__restrict gradient,
+                               int64_t elements, float clip, float weightDecay,
+                               float negativeRate) {
   for (int64_t i = 0; i < elements; ++i) {
     float g = gradient[i] * clip;
     g = g + weightDecay * parameter[i];
@@ -42,7 +44,8 @@ struct AdamNumbers {
 } // namespace
 
 AUTOHET_CLONES static void adam(float *__restrict parameter,
-                                const float *__restrict gradient, float *__restrict mean,
+                                const float *__restrict gradient,
+                                float *__restrict mean,
                                 float *__restrict square, int64_t elements,
                                 const AdamNumbers n) {
   for (int64_t i = 0; i < elements; ++i) {
@@ -76,7 +79,8 @@ void update(const ah_update &u, float *parameter, const float *gradient,
   AdamNumbers n;
   n.clip = clip;
   n.coupledDecay = decoupled ? 0.0f : static_cast<float>(u.weight_decay);
-  n.keep = decoupled ? static_cast<float>(1 - u.learning_rate * u.weight_decay) : 1.0f;
+  n.keep = decoupled ? static_cast<float>(1 - u.learning_rate * u.weight_decay)
+                     : 1.0f;
   n.weight1 = static_cast<float>(1 - u.beta1);
   n.towardsEnd = n.weight1 >= 0.5f;
   n.complement1 = 1 - n.weight1;
@@ -88,13 +92,14 @@ void update(const ah_update &u, float *parameter, const float *gradient,
   adam(parameter, gradient, states[0], states[1], elements, n);
 }
 
-AUTOHET_CLONES static void addInto(float *to, const float *left, const float *right,
-                                   int64_t elements) {
+AUTOHET_CLONES static void addInto(float *to, const float *left,
+                                   const float *right, int64_t elements) {
   for (int64_t i = 0; i < elements; ++i)
     to[i] = left[i] + right[i];
 }
 
-void reduce(float *to, const float *const *from, uint32_t count, int64_t elements) {
+void reduce(float *to, const float *const *from, uint32_t count,
+            int64_t elements) {
   // In blocks, so that `to` may be any of the operands: it is written only when
   // all of a block's operands have been read.
   constexpr int64_t block = 2048;

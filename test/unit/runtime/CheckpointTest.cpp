@@ -32,7 +32,8 @@ struct Saved {
     return options.checkpoints + "/" + stepFolderName(step);
   }
   std::string dataFile(int64_t number) {
-    CheckpointManifest manifest = CheckpointManifest::read(step(number) + "/manifest.json");
+    CheckpointManifest manifest =
+        CheckpointManifest::read(step(number) + "/manifest.json");
     return step(number) + "/" + manifest.files.at(0).name;
   }
 };
@@ -54,7 +55,8 @@ TEST(Checkpoint, ManifestSurvivesItsText) {
   ah_optimizer_defaults(AH_ADAMW, &manifest.settings);
   manifest.settings.learning_rate = 0.1 + 0.2;
   manifest.files = {{"rank-0000.safetensors", 12}};
-  manifest.slices = {{"a \"b\"", SliceKind::Square, AH_F32, {{4, 2}, {1, 0}, {3, 2}}, "f", 5}};
+  manifest.slices = {
+      {"a \"b\"", SliceKind::Square, AH_F32, {{4, 2}, {1, 0}, {3, 2}}, "f", 5}};
   TemporaryFolder folder;
   writeFile(folder / "m", manifest.text());
   CheckpointManifest again = CheckpointManifest::read(folder / "m");
@@ -71,8 +73,9 @@ TEST(Checkpoint, ResumedEqualsUninterrupted) {
   options.steps = 8;
   LinearModel whole(1, 4, AH_ADAMW);
   EXPECT_EQ(trainAlone(other, options, whole), "no error");
-  EXPECT_THAT(readFloats(run.folder / "after", "w"),
-              testing::Pointwise(testing::FloatEq(), readFloats(other / "after", "w")));
+  EXPECT_THAT(
+      readFloats(run.folder / "after", "w"),
+      testing::Pointwise(testing::FloatEq(), readFloats(other / "after", "w")));
   // Two checkpoints: of step 3 and of the end.
   EXPECT_EQ(findCheckpoints(run.options.checkpoints).size(), 2u);
 }
@@ -83,21 +86,24 @@ TEST(Checkpoint, ResumesUnderAnotherPlanBothWays) {
   options.checkpoints = folder / "checkpoints";
   options.steps = 2;
   Replica first(0, 3, 0, AH_ADAMW), second(1, 1, 3, AH_ADAMW);
-  EXPECT_THAT(trainReplicas(folder, options, {&first, &second}), testing::Each("no error"));
+  EXPECT_THAT(trainReplicas(folder, options, {&first, &second}),
+              testing::Each("no error"));
   options.resume = true;
   options.steps = 4;
   LinearModel alone(2, 2, AH_ADAMW);
   EXPECT_EQ(trainAlone(folder, options, alone), "no error");
   options.steps = 6;
   Replica third(0, 1, 0, AH_ADAMW), fourth(1, 3, 1, AH_ADAMW);
-  EXPECT_THAT(trainReplicas(folder, options, {&third, &fourth}), testing::Each("no error"));
+  EXPECT_THAT(trainReplicas(folder, options, {&third, &fourth}),
+              testing::Each("no error"));
 
   NodeOptions straight = trainingOptions(other);
   straight.steps = 6;
   LinearModel whole(1, 4, AH_ADAMW);
   EXPECT_EQ(trainAlone(other, straight, whole), "no error");
-  EXPECT_THAT(readFloats(folder / "after", "w"),
-              testing::Pointwise(testing::FloatEq(), readFloats(other / "after", "w")));
+  EXPECT_THAT(
+      readFloats(folder / "after", "w"),
+      testing::Pointwise(testing::FloatEq(), readFloats(other / "after", "w")));
 }
 
 TEST(Checkpoint, IncompleteOnesAreSkipped) {
@@ -140,8 +146,9 @@ TEST(Checkpoint, DamageIsNamed) {
   }
   {
     Saved run(3);
-    EXPECT_THAT(run.resume(5, AH_SGD),
-                HasSubstr("was made with optimizer adamw, the program has sgd"));
+    EXPECT_THAT(
+        run.resume(5, AH_SGD),
+        HasSubstr("was made with optimizer adamw, the program has sgd"));
   }
 }
 
@@ -170,7 +177,8 @@ TEST(Checkpoint, OlderOnesGo) {
 TEST(Checkpoint, CopiedFoldersAreCheckpoints) {
   Saved run(3);
   std::string copy = run.folder / "elsewhere";
-  std::string command = "cp -r '" + run.options.checkpoints + "' '" + copy + "'";
+  std::string command =
+      "cp -r '" + run.options.checkpoints + "' '" + copy + "'";
   ASSERT_EQ(system(command.c_str()), 0);
   run.options.checkpoints = copy;
   EXPECT_EQ(run.resume(5), "no error");

@@ -34,8 +34,8 @@ TEST(Random, PhiloxEqualsItsPublishedVectors) {
   ah_random ones = ah_philox(~0ull, ~0ull, ~0u, ~0u);
   EXPECT_EQ(ones.word[0], 0x408f276du);
   EXPECT_EQ(ones.word[3], 0x6d5451fdu);
-  ah_random pi = ah_philox(0x299f31d0a4093822ull, 0x85a308d3243f6a88ull, 0x13198a2eu,
-                           0x03707344u);
+  ah_random pi = ah_philox(0x299f31d0a4093822ull, 0x85a308d3243f6a88ull,
+                           0x13198a2eu, 0x03707344u);
   EXPECT_EQ(pi.word[0], 0xd16cfe09u);
   EXPECT_EQ(pi.word[3], 0x24126ea1u);
 }
@@ -89,10 +89,12 @@ TEST(TokenFile, RawNeedsADtype) {
   int64_t tokens[3];
   file.read(0, 3, tokens);
   EXPECT_THAT(tokens, testing::ElementsAre(1, 2, 3));
-  EXPECT_THAT(errorOf([&] { TokenFile(folder / "t.bin", ""); }), HasSubstr("--data-dtype"));
+  EXPECT_THAT(errorOf([&] { TokenFile(folder / "t.bin", ""); }),
+              HasSubstr("--data-dtype"));
   EXPECT_THAT(errorOf([&] { TokenFile(folder / "t.bin", "int32"); }),
               HasSubstr("6 bytes, which are no whole number of int32"));
-  EXPECT_THAT(errorOf([&] { TokenFile(folder / "t.bin", "float32"); }), HasSubstr("known: "));
+  EXPECT_THAT(errorOf([&] { TokenFile(folder / "t.bin", "float32"); }),
+              HasSubstr("known: "));
 }
 
 template <typename T>
@@ -124,7 +126,8 @@ TEST(TokenFile, MegatronReadsTheCodeAndFollowsThePointers) {
     for (int token : {7, 8, 9, 1, 2, 3})
       bin += std::string(reinterpret_cast<char *>(&token), width);
     writeFile(folder / "t.bin", bin);
-    writeFile(folder / "t.idx", megatronIndex(code, {3, 0, 3}, {3 * width, 0, 0}));
+    writeFile(folder / "t.idx",
+              megatronIndex(code, {3, 0, 3}, {3 * width, 0, 0}));
     TokenFile file(folder / "t.bin", "");
     EXPECT_EQ(file.size(), 6u);
     int64_t tokens[4];
@@ -145,12 +148,14 @@ TEST(TokenFile, HostileIndices) {
   EXPECT_THAT(error(good.substr(0, 12)), HasSubstr("not a Megatron index"));
   EXPECT_THAT(error(good.substr(0, good.size() - 1)), HasSubstr("do not make"));
   EXPECT_THAT(error(megatronIndex(7, {4}, {0})), HasSubstr("dtype code 7"));
-  EXPECT_THAT(error(megatronIndex(8, {5}, {0})), HasSubstr("sequence 0 (5 tokens"));
+  EXPECT_THAT(error(megatronIndex(8, {5}, {0})),
+              HasSubstr("sequence 0 (5 tokens"));
   EXPECT_THAT(error(megatronIndex(8, {-1}, {0})), HasSubstr("is outside"));
   EXPECT_THAT(error(megatronIndex(8, {1}, {-2})), HasSubstr("is outside"));
 }
 
-static void tokenModel(ProgramBuilder &b, ah_objective objective, int64_t vocabulary) {
+static void tokenModel(ProgramBuilder &b, ah_objective objective,
+                       int64_t vocabulary) {
   b.batch(2, 2);
   b.header.objective = objective;
   b.header.sequence_length = 4;
@@ -200,8 +205,9 @@ TEST(Feeder, TokensOutsideTheVocabularyAreNamed) {
   Feeder feeder(program, options);
   int64_t ids[8];
   feeder.fill(0, 0, 0, ids);
-  EXPECT_THAT(errorOf([&] { feeder.fill(0, 0, 2, ids); }),
-              HasSubstr("token 9 is 100; the vocabulary has 100 entries, 0 to 99"));
+  EXPECT_THAT(
+      errorOf([&] { feeder.fill(0, 0, 2, ids); }),
+      HasSubstr("token 9 is 100; the vocabulary has 100 entries, 0 to 99"));
 }
 
 TEST(Feeder, MaskedLabelsCountWhatIsHidden) {
@@ -237,8 +243,11 @@ TEST(Feeder, GivenLabelsAreCheckedAndCounted) {
   TemporaryFolder folder;
   std::vector<int64_t> ids(16, 1), labels(16, -100);
   auto write = [&] {
-    writeSafetensors(folder / "in", {{"ids", AH_I64, {4, 4}, [&] { return ids.data(); }}});
-    writeSafetensors(folder / "l", {{"labels", AH_I64, {4, 4}, [&] { return labels.data(); }}});
+    writeSafetensors(folder / "in",
+                     {{"ids", AH_I64, {4, 4}, [&] { return ids.data(); }}});
+    writeSafetensors(folder / "l", {{"labels", AH_I64, {4, 4}, [&] {
+                                       return labels.data();
+                                     }}});
   };
   ProgramBuilder builder;
   tokenModel(builder, AH_CAUSAL, 100);
@@ -254,18 +263,22 @@ TEST(Feeder, GivenLabelsAreCheckedAndCounted) {
   EXPECT_EQ(Feeder(program, options).countLabels(0), 1u);
   labels[6] = 100;
   write();
-  EXPECT_THAT(errorOf([&] { Feeder(program, options); }),
-              HasSubstr("tensor 'labels': element [1, 2] is 100; the vocabulary has 100"));
+  EXPECT_THAT(
+      errorOf([&] { Feeder(program, options); }),
+      HasSubstr(
+          "tensor 'labels': element [1, 2] is 100; the vocabulary has 100"));
   labels[6] = -1;
   write();
-  EXPECT_THAT(errorOf([&] { Feeder(program, options); }), HasSubstr("[1, 2] is -1"));
+  EXPECT_THAT(errorOf([&] { Feeder(program, options); }),
+              HasSubstr("[1, 2] is -1"));
 }
 
 TEST(Feeder, TokensFromAFileMakeCausalLabels) {
   TemporaryFolder folder;
   std::vector<int64_t> ids(16);
   std::iota(ids.begin(), ids.end(), 0);
-  writeSafetensors(folder / "in", {{"ids", AH_I64, {4, 4}, [&] { return ids.data(); }}});
+  writeSafetensors(folder / "in",
+                   {{"ids", AH_I64, {4, 4}, [&] { return ids.data(); }}});
   ProgramBuilder builder;
   tokenModel(builder, AH_CAUSAL, 100);
   Program program(builder.build());
@@ -312,7 +325,8 @@ TEST(Weights, IndexErrorsNameTensorAndField) {
     });
   };
   writeFile(folder / "w.bin", "12345678");
-  std::string head = R"({"name":"w","file":"w.bin","dtype":"float32","transform":"none",)";
+  std::string head =
+      R"({"name":"w","file":"w.bin","dtype":"float32","transform":"none",)";
   EXPECT_EQ(error(head + R"("offset":0,"bytes":8,"shape":[2]})"), "no error");
   EXPECT_THAT(error(head + R"("offset":0,"bytes":8,"shape":[3]})"),
               HasSubstr("('w'): 'bytes' is 8, dtype and shape need 12"));
@@ -324,8 +338,9 @@ TEST(Weights, IndexErrorsNameTensorAndField) {
   EXPECT_THAT(error(head + R"("offset":0,"bytes":8,"shape":[2],)"
                            R"("checksum":"xxh64:0000000000000000"})"),
               HasSubstr("has changed since it was compiled: 'w' is xxh64:"));
-  EXPECT_THAT(error(head + R"("offset":0,"bytes":8,"shape":[2],"checksum":"crc:1"})"),
-              HasSubstr("16 hexadecimal digits"));
+  EXPECT_THAT(
+      error(head + R"("offset":0,"bytes":8,"shape":[2],"checksum":"crc:1"})"),
+      HasSubstr("16 hexadecimal digits"));
 }
 
 // Two halves drawn apart are the whole drawn at once.
@@ -360,8 +375,10 @@ TEST(Feeder, NarrowDtypesAreMentioned) {
   FeedOptions options;
   options.text.path = folder / "t.bin";
   options.text.dtype = "uint16";
-  EXPECT_THAT(Feeder(program, options).warnings(),
-              testing::ElementsAre(HasSubstr("its dtype holds ids up to 65535")));
+  EXPECT_THAT(
+      Feeder(program, options).warnings(),
+      testing::ElementsAre(HasSubstr("its dtype holds ids up to 65535")));
   options.text.dtype = "int32";
-  EXPECT_THAT(errorOf([&] { Feeder(program, options).countLabels(0); }), "no error");
+  EXPECT_THAT(errorOf([&] { Feeder(program, options).countLabels(0); }),
+              "no error");
 }

@@ -10,7 +10,8 @@
 using namespace autohet::runtime::test;
 
 static Replica replicas[2] = {{0, 3, 0, AH_ADAMW}, {1, 1, 3, AH_ADAMW}};
-static const ah_device_image devices[2] = {replicas[0].build(), replicas[1].build()};
+static const ah_device_image devices[2] = {replicas[0].build(),
+                                           replicas[1].build()};
 
 extern const ah_node_image autohet_node_image;
 const ah_node_image autohet_node_image = {

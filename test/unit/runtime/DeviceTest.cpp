@@ -40,7 +40,8 @@ protected:
   std::vector<float> get(const float *from, size_t count) {
     std::vector<float> values(count);
     EXPECT_EQ(table.finish(device, 0), AH_OK);
-    EXPECT_EQ(table.read(device, values.data(), from, count * sizeof(float)), AH_OK);
+    EXPECT_EQ(table.read(device, values.data(), from, count * sizeof(float)),
+              AH_OK);
     return values;
   }
 
@@ -124,8 +125,10 @@ TEST_P(Device, UpdateStepsAgainstTheGradient) {
   p = put({1, 1});
   // Adam's first step is the rate, against the sign.
   EXPECT_EQ(table.update(device, 0, &update, p, g, states, 2), AH_OK);
-  EXPECT_THAT(get(p, 2), testing::Pointwise(testing::FloatNear(1e-6), {0.5f, 1.5f}));
-  EXPECT_THAT(get(states[0], 2), testing::Pointwise(testing::FloatEq(), {0.2f, -0.4f}));
+  EXPECT_THAT(get(p, 2),
+              testing::Pointwise(testing::FloatNear(1e-6), {0.5f, 1.5f}));
+  EXPECT_THAT(get(states[0], 2),
+              testing::Pointwise(testing::FloatEq(), {0.2f, -0.4f}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, Device, testing::Values(ah_cpu_device_table()));

@@ -1,7 +1,7 @@
 //===- LinearModel.h - a model small enough to check by hand -----*- C++ -*-===//
 //
-// y = x w, loss = sum (y - t)^2 / count, over microbatches: dy = 2 (y - t) / count,
-// dw += x^T dy. One feature in, one out.
+// y = x w, loss = sum (y - t)^2 / count, over microbatches: dy = 2 (y - t) /
+// count, dw += x^T dy. One feature in, one out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,11 +43,14 @@ inline void writeFile(const std::string &path, const std::string &bytes) {
 }
 
 inline void writeFloats(const std::string &path, const std::string &name,
-                        std::vector<int64_t> shape, const std::vector<float> &values) {
-  writeSafetensors(path, {{name, AH_F32, shape, [&] { return (const void *)values.data(); }}});
+                        std::vector<int64_t> shape,
+                        const std::vector<float> &values) {
+  writeSafetensors(path, {{name, AH_F32, shape,
+                           [&] { return (const void *)values.data(); }}});
 }
 
-inline std::vector<float> readFloats(const std::string &path, const std::string &name) {
+inline std::vector<float> readFloats(const std::string &path,
+                                     const std::string &name) {
   SafetensorsFile file(path);
   const TensorInfo &info = file.get(name);
   std::vector<float> values(info.elements());
@@ -77,16 +80,18 @@ public:
     rows() = n;
     gemms.push_back({1, n, 1, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1, {}});
     gemms.push_back({1, 1, 1, n, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, {}});
-    uint32_t lossKernel = kernel([](void *const *operands, ah_kernel_context *) -> int64_t {
-      auto *y = (float *)operands[0], *t = (float *)operands[1], *dy = (float *)operands[2];
-      auto *loss = (float *)operands[3], *inverse = (float *)operands[4];
-      *loss = 0;
-      for (int64_t i = 0; i < rows(); ++i) {
-        *loss += (y[i] - t[i]) * (y[i] - t[i]) * *inverse;
-        dy[i] = 2 * (y[i] - t[i]) * *inverse;
-      }
-      return 0;
-    });
+    uint32_t lossKernel =
+        kernel([](void *const *operands, ah_kernel_context *) -> int64_t {
+          auto *y = (float *)operands[0], *t = (float *)operands[1],
+               *dy = (float *)operands[2];
+          auto *loss = (float *)operands[3], *inverse = (float *)operands[4];
+          *loss = 0;
+          for (int64_t i = 0; i < rows(); ++i) {
+            *loss += (y[i] - t[i]) * (y[i] - t[i]) * *inverse;
+            dy[i] = 2 * (y[i] - t[i]) * *inverse;
+          }
+          return 0;
+        });
     stream("compute");
     command(AH_HOOK, "begin", {}, {0});
     command(AH_LOOP, "microbatches", {}, {0, microbatches});
@@ -94,7 +99,8 @@ public:
     command(AH_FEED, "feed t", {t}, {inT});
     command(AH_GEMM, "forward", {x, weight, y}, {0});
     command(AH_OUTPUT, "output", {y}, {outY});
-    command(AH_LAUNCH, "squares", {y, t, dy, loss, scalar(AH_SCALAR_INVERSE_LABEL_COUNT)},
+    command(AH_LAUNCH, "squares",
+            {y, t, dy, loss, scalar(AH_SCALAR_INVERSE_LABEL_COUNT)},
             {lossKernel});
     command(AH_LOSS, "loss", {loss});
     command(AH_GEMM, "backward", {x, dy, gradient}, {1});

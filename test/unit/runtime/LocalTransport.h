@@ -47,10 +47,10 @@ struct ah_comm {
 
 namespace autohet::runtime::test {
 
-/// Ends a request; the world is locked. A waiter may free it as soon as the lock
-/// is gone, so what has to be called then is returned.
-inline std::function<void()> finishRequest(ah_request *request, ah_status status,
-                                           std::string error) {
+/// Ends a request; the world is locked. A waiter may free it as soon as the
+/// lock is gone, so what has to be called then is returned.
+inline std::function<void()>
+finishRequest(ah_request *request, ah_status status, std::string error) {
   request->status = status;
   if (!request->done)
     return [] {};
@@ -121,7 +121,8 @@ inline ah_status localAgree(ah_comm *comm, ah_agreement *agreement) {
     ++world.round;
     world.changed.notify_all();
   }
-  world.changed.wait(lock, [&] { return world.round > round || !world.cancelled.empty(); });
+  world.changed.wait(
+      lock, [&] { return world.round > round || !world.cancelled.empty(); });
   if (world.round == round)
     return ah_fail(AH_ERROR_PEER, "%s", world.cancelled.c_str());
   agreement->squared_norm = world.agreed.squared_norm;

@@ -17,22 +17,25 @@ struct Finished {
 };
 } // namespace
 
-static Finished runNode(const TemporaryFolder &folder, const std::string &options) {
+static Finished runNode(const TemporaryFolder &folder,
+                        const std::string &options) {
   // It looks for weights.index beside itself.
   std::string node = folder / "DemoNode", line;
   if (access(node.c_str(), X_OK) != 0) {
     line = "cp '" DEMO_NODE "' '" + node + "'";
     EXPECT_EQ(system(line.c_str()), 0);
   }
-  line = "timeout 60 '" + node + "' " + options + " > '" + folder / "log" + "' 2>&1";
+  line = "timeout 60 '" + node + "' " + options + " > '" + folder / "log" +
+         "' 2>&1";
   int status = system(line.c_str());
   MappedFile log(folder / "log");
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, {log.data(), log.size()}};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+          {log.data(), log.size()}};
 }
 
 static std::string dataOptions(const TemporaryFolder &folder) {
-  return "--inputs " + folder / "in" + " --labels " + folder / "labels" + " --weights " +
-         folder / "w" + " --lr 0.01 --check-copies ";
+  return "--inputs " + folder / "in" + " --labels " + folder / "labels" +
+         " --weights " + folder / "w" + " --lr 0.01 --check-copies ";
 }
 
 TEST(Node, HelpVersionAndDescription) {
@@ -52,14 +55,17 @@ TEST(Node, WrongOptionsAreNamedBeforeAnythingStarts) {
        {std::pair("--stepz 3", "unknown option '--stepz'"),
         {"--steps -3", "option --steps: found '-3', wanted a natural number"},
         {"--steps", "option --steps needs a value: N"},
-        {"--betas 0.9", "option --betas: found '0.9', wanted two numbers, B1,B2"},
-        {"--schedule step", "option --schedule: found 'step', wanted one of constant, linear, "
-                            "cosine"},
+        {"--betas 0.9",
+         "option --betas: found '0.9', wanted two numbers, B1,B2"},
+        {"--schedule step",
+         "option --schedule: found 'step', wanted one of constant, linear, "
+         "cosine"},
         {"--alone", "option --alone: this job has 2 devices, not one"},
         {"3", "unexpected argument '3'"}}) {
     Finished finished = runNode(folder, options);
     EXPECT_EQ(finished.status, 1) << options;
-    EXPECT_THAT(finished.output, HasSubstr(std::string("error: ") + text)) << options;
+    EXPECT_THAT(finished.output, HasSubstr(std::string("error: ") + text))
+        << options;
   }
 }
 
@@ -73,15 +79,19 @@ TEST(Node, TwoWorkersEqualOneDevice) {
 
   trainingOptions(apart);
   Finished finished = runNode(
-      apart, dataOptions(apart) + "--steps 5 --save-weights " + apart / "after" +
-                 " --save-gradients " + apart / "grad" + " --save-outputs " + apart / "out" +
-                 " --metrics " + apart / "metrics" + " --trace " + apart / "trace.json");
+      apart, dataOptions(apart) + "--steps 5 --save-weights " +
+                 apart / "after" + " --save-gradients " + apart / "grad" +
+                 " --save-outputs " + apart / "out" + " --metrics " +
+                 apart / "metrics" + " --trace " + apart / "trace.json");
   EXPECT_EQ(finished.status, 0) << finished.output;
-  for (auto [file, name] : {std::pair("after", "w"), {"grad", "w"}, {"out", "y"}})
+  for (auto [file, name] :
+       {std::pair("after", "w"), {"grad", "w"}, {"out", "y"}})
     EXPECT_THAT(readFloats(apart / file, name),
-                testing::Pointwise(testing::FloatEq(), readFloats(together / file, name)));
-  for (auto [file, command] : {std::pair("trace.rank0.json", "\"recv gradient\""),
-                               {"trace.rank1.json", "\"send gradient\""}}) {
+                testing::Pointwise(testing::FloatEq(),
+                                   readFloats(together / file, name)));
+  for (auto [file, command] :
+       {std::pair("trace.rank0.json", "\"recv gradient\""),
+        {"trace.rank1.json", "\"send gradient\""}}) {
     MappedFile trace(apart / file);
     EXPECT_THAT(std::string(trace.data(), trace.size()), HasSubstr(command));
   }
@@ -92,14 +102,18 @@ TEST(Node, SavesAndResumes) {
   trainingOptions(folder);
   trainingOptions(other);
   std::string checkpoint = " --checkpoint " + folder / "checkpoints";
-  Finished first = runNode(folder, dataOptions(folder) + "--steps 2" + checkpoint);
+  Finished first =
+      runNode(folder, dataOptions(folder) + "--steps 2" + checkpoint);
   EXPECT_EQ(first.status, 0) << first.output;
-  Finished second = runNode(folder, dataOptions(folder) + "--steps 5 --resume" + checkpoint +
-                                        " --save-weights " + folder / "after");
+  Finished second =
+      runNode(folder, dataOptions(folder) + "--steps 5 --resume" + checkpoint +
+                          " --save-weights " + folder / "after");
   EXPECT_EQ(second.status, 0) << second.output;
   EXPECT_THAT(second.output, HasSubstr("2 steps done"));
-  runNode(other, dataOptions(other) + "--steps 5 --save-weights " + other / "after");
-  EXPECT_EQ(readFloats(folder / "after", "w"), readFloats(other / "after", "w"));
+  runNode(other,
+          dataOptions(other) + "--steps 5 --save-weights " + other / "after");
+  EXPECT_EQ(readFloats(folder / "after", "w"),
+            readFloats(other / "after", "w"));
 }
 
 TEST(Node, FailuresOfAWorkerReachTheExitStatus) {
@@ -108,6 +122,7 @@ TEST(Node, FailuresOfAWorkerReachTheExitStatus) {
   writeFloats(folder / "labels", "labels", {4, 1}, {2, 4, NAN, 9});
   Finished finished = runNode(folder, dataOptions(folder) + "--steps 5");
   EXPECT_EQ(finished.status, 1) << finished.output;
-  EXPECT_THAT(finished.output, HasSubstr("NaN in 't', element 0 of [1, 1], made by FEED "
-                                         "'feed t', microbatch 2"));
+  EXPECT_THAT(finished.output,
+              HasSubstr("NaN in 't', element 0 of [1, 1], made by FEED "
+                        "'feed t', microbatch 2"));
 }

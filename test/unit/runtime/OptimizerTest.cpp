@@ -13,7 +13,8 @@ namespace {
 struct State {
   std::vector<float> parameter, gradient, mean, square;
   explicit State(int64_t elements)
-      : parameter(elements), gradient(elements), mean(elements), square(elements) {
+      : parameter(elements), gradient(elements), mean(elements),
+        square(elements) {
     for (int64_t i = 0; i < elements; ++i) {
       parameter[i] = std::sin(0.37 * i);
       gradient[i] = std::cos(0.91 * i) * std::pow(10.0, i % 7 - 5);
@@ -21,8 +22,8 @@ struct State {
   }
   void update(const ah_update &update, int64_t begin, int64_t end) {
     float *states[2] = {mean.data() + begin, square.data() + begin};
-    cpu::update(update, parameter.data() + begin, gradient.data() + begin, states,
-                end - begin);
+    cpu::update(update, parameter.data() + begin, gradient.data() + begin,
+                states, end - begin);
   }
 };
 
@@ -143,7 +144,8 @@ TEST(Numerics, ReduceAddsLeftToRightAndMayWorkInPlace) {
     expected[i] = a[i] + b[i] + c[i];
   for (int target = 0; target < 3; ++target) {
     std::vector<float> copies[3] = {a, b, c};
-    const float *from[3] = {copies[0].data(), copies[1].data(), copies[2].data()};
+    const float *from[3] = {copies[0].data(), copies[1].data(),
+                            copies[2].data()};
     cpu::reduce(copies[target].data(), from, 3, 5000);
     EXPECT_EQ(copies[target], expected);
   }
@@ -166,15 +168,17 @@ TEST(Gemm, EqualsTheDefinitionForAllFormsAndSizes) {
         a[i] = std::sin(double(i));
       for (size_t i = 0; i < b.size(); ++i)
         b[i] = std::cos(double(i));
-      autohet_sgemm(transposeA, transposeB, m, n, k, 2, a.data(), transposeA ? m : k,
-                    b.data(), transposeB ? k : n, beta, c.data(), n);
+      autohet_sgemm(transposeA, transposeB, m, n, k, 2, a.data(),
+                    transposeA ? m : k, b.data(), transposeB ? k : n, beta,
+                    c.data(), n);
       for (int64_t i = 0; i < m; ++i)
         for (int64_t j = 0; j < n; ++j) {
           double sum = 0;
           for (int64_t l = 0; l < k; ++l)
             sum += double(transposeA ? a[l * m + i] : a[i * k + l]) *
                    double(transposeB ? b[j * k + l] : b[l * n + j]);
-          ASSERT_NEAR(c[i * n + j], 2 * sum + 0.5 * beta, 1e-4) << size << " form " << form;
+          ASSERT_NEAR(c[i * n + j], 2 * sum + 0.5 * beta, 1e-4)
+              << size << " form " << form;
         }
     }
 }

@@ -55,7 +55,8 @@ public:
   uint32_t string(const std::string &text) {
     auto [found, isNew] = strings.emplace(text, stringBytes.size());
     if (isNew)
-      stringBytes.insert(stringBytes.end(), text.c_str(), text.c_str() + text.size() + 1);
+      stringBytes.insert(stringBytes.end(), text.c_str(),
+                         text.c_str() + text.size() + 1);
     return found->second;
   }
 
@@ -97,18 +98,21 @@ public:
     std::copy(shape.begin(), shape.end(), p.global_shape);
     std::copy(shape.begin(), shape.end(), p.box_size);
     p.parameter_buffer = buffer(name, AH_SPACE_PARAMETER, AH_F32, shape);
-    p.gradient_buffer = buffer("grad." + name, AH_SPACE_GRADIENT, AH_F32, shape);
+    p.gradient_buffer =
+        buffer("grad." + name, AH_SPACE_GRADIENT, AH_F32, shape);
     p.state_buffers[0] = p.state_buffers[1] = AH_NO_INDEX;
     if (header.optimizer != AH_SGD)
       for (int state = 0; state < 2; ++state)
-        p.state_buffers[state] = buffer("state." + name, AH_SPACE_STATE, AH_F32, shape);
+        p.state_buffers[state] =
+            buffer("state." + name, AH_SPACE_STATE, AH_F32, shape);
     parameters.push_back(p);
     return parameters.size() - 1;
   }
 
-  uint32_t port(std::vector<ah_port> &ports, const std::string &name, ah_dtype dtype,
-                std::vector<int64_t> shape, ah_binding kind = AH_BIND_FILE,
-                bool isLabels = false, int64_t vocabulary = 0) {
+  uint32_t port(std::vector<ah_port> &ports, const std::string &name,
+                ah_dtype dtype, std::vector<int64_t> shape,
+                ah_binding kind = AH_BIND_FILE, bool isLabels = false,
+                int64_t vocabulary = 0) {
     ah_port p = {};
     p.name = string(name);
     p.dtype = dtype;
@@ -133,8 +137,8 @@ public:
   }
 
   ah_command &command(ah_command_kind kind, const std::string &name,
-                      std::vector<uint32_t> buffers = {}, std::vector<int64_t> args = {},
-                      int32_t microbatch = 0) {
+                      std::vector<uint32_t> buffers = {},
+                      std::vector<int64_t> args = {}, int32_t microbatch = 0) {
     ah_command c = {};
     c.kind = kind;
     c.name = string(name);
@@ -185,7 +189,8 @@ private:
     size_t bytes = elements.size() * sizeof(T);
     blob.resize(blob.size() + (bytes + 7) / 8);
     if (bytes)
-      memcpy(reinterpret_cast<char *>(blob.data()) + result.offset, elements.data(), bytes);
+      memcpy(reinterpret_cast<char *>(blob.data()) + result.offset,
+             elements.data(), bytes);
     return result;
   }
 

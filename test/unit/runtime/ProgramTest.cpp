@@ -33,13 +33,15 @@ TEST(Program, DamageIsNamed) {
               HasSubstr("not a device program"));
   EXPECT_THAT(errorOf([](LinearModel &m) { m.header.version = 9; }),
               HasSubstr("version 9"));
-  EXPECT_THAT(errorOf([](LinearModel &m) { m.header.rank = 1; }), HasSubstr("rank outside"));
+  EXPECT_THAT(errorOf([](LinearModel &m) { m.header.rank = 1; }),
+              HasSubstr("rank outside"));
   EXPECT_THAT(errorOf([](LinearModel &m) { m.header.global_batch = 3; }),
               HasSubstr("microbatches outside the global batch"));
   EXPECT_THAT(errorOf([](LinearModel &m) { m.buffers[0].bytes = 1 << 20; }),
               HasSubstr("buffer 0: outside its space"));
-  EXPECT_THAT(errorOf([](LinearModel &m) { m.buffers[0].offset = ~uint64_t(0); }),
-              HasSubstr("buffer 0: outside its space"));
+  EXPECT_THAT(
+      errorOf([](LinearModel &m) { m.buffers[0].offset = ~uint64_t(0); }),
+      HasSubstr("buffer 0: outside its space"));
   EXPECT_THAT(errorOf([](LinearModel &m) { m.operands[0] = 99; }),
               HasSubstr("unknown buffer"));
   EXPECT_THAT(errorOf([](LinearModel &m) { m.commands[4].args[0] = 9; }),
@@ -52,8 +54,9 @@ TEST(Program, DamageIsNamed) {
               HasSubstr("works for a microbatch after the last"));
   EXPECT_THAT(errorOf([](LinearModel &m) { m.streams[0].command_count -= 1; }),
               HasSubstr("streams do not partition the commands"));
-  EXPECT_THAT(errorOf([](LinearModel &m) { m.parameters[0].box_offset[0] = 1; }),
-              HasSubstr("parameter 0: box outside the tensor"));
+  EXPECT_THAT(
+      errorOf([](LinearModel &m) { m.parameters[0].box_offset[0] = 1; }),
+      HasSubstr("parameter 0: box outside the tensor"));
   EXPECT_THAT(errorOf([](LinearModel &m) { m.commands[12].operand_count = 1; }),
               HasSubstr("UPDATE 'update w'): wrong number of operands"));
 }

@@ -17,14 +17,16 @@ namespace autohet::runtime::test {
 /// first use of w in the next step waits for them.
 class Replica : public LinearModel {
 public:
-  Replica(uint32_t rank, uint32_t microbatches, uint32_t first, ah_optimizer optimizer)
+  Replica(uint32_t rank, uint32_t microbatches, uint32_t first,
+          ah_optimizer optimizer)
       : LinearModel(microbatches, 1, optimizer) {
     header.rank = rank;
     header.world_size = 2;
     header.global_batch = 4;
     header.first_sample = first;
     parameters[0].owned = rank == 0;
-    uint32_t w = parameters[0].parameter_buffer, g = parameters[0].gradient_buffer;
+    uint32_t w = parameters[0].parameter_buffer,
+             g = parameters[0].gradient_buffer;
     // Take the update off, and put the exchange in its place.
     std::vector<ah_command> all = commands;
     auto norm = std::find_if(all.begin(), all.end(),
@@ -32,8 +34,10 @@ public:
     std::vector<ah_command> tail(norm, all.end());
     commands.erase(commands.begin() + (norm - all.begin()), commands.end());
     streams.back().command_count = commands.size();
-    uint32_t transferred = event("gradient", true), arrived = event("weights", true);
-    uint32_t updated = event("updated", true), computed = event("computed", true);
+    uint32_t transferred = event("gradient", true),
+             arrived = event("weights", true);
+    uint32_t updated = event("updated", true),
+             computed = event("computed", true);
     if (rank == 0) {
       uint32_t theirs = buffer("theirs", AH_SPACE_ARENA, AH_F32, {1, 1});
       command(AH_RECV, "recv gradient", {theirs}, {1, 0, 4, transferred});
@@ -112,7 +116,8 @@ inline NodeOptions trainingOptions(const TemporaryFolder &folder) {
   return options;
 }
 
-inline std::string trainAlone(const TemporaryFolder &folder, const NodeOptions &options,
+inline std::string trainAlone(const TemporaryFolder &folder,
+                              const NodeOptions &options,
                               ProgramBuilder &model) {
   ah_board board = {};
   ah_worker_link link = {sizeof link, 0, nullptr, nullptr, &board};

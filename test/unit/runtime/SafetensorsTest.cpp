@@ -33,11 +33,12 @@ TEST(Safetensors, RoundTrip) {
   TemporaryFolder folder;
   std::vector<float> a = {1, 2, 3, 4, 5, 6};
   int64_t b = 42;
-  writeSafetensors(folder / "f",
-                   {{"a \"quoted\"", AH_F32, {2, 3}, [&] { return (const void *)a.data(); }},
-                    {"empty", AH_F32, {0, 7}, [] { return (const void *)nullptr; }},
-                    {"scalar", AH_I64, {}, [&] { return (const void *)&b; }}},
-                   {{"made", "by a test"}});
+  writeSafetensors(
+      folder / "f",
+      {{"a \"quoted\"", AH_F32, {2, 3}, [&] { return (const void *)a.data(); }},
+       {"empty", AH_F32, {0, 7}, [] { return (const void *)nullptr; }},
+       {"scalar", AH_I64, {}, [&] { return (const void *)&b; }}},
+      {{"made", "by a test"}});
   SafetensorsFile file(folder / "f");
   EXPECT_EQ(file.tensors().size(), 3u);
   EXPECT_EQ(file.metadata().at("made"), "by a test");
@@ -56,52 +57,72 @@ TEST(Safetensors, RoundTrip) {
 }
 
 TEST(Safetensors, HostileFiles) {
-  const std::string one = R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+  const std::string one =
+      R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
   EXPECT_EQ(errorOf(bytesOf(one, 8)), "no error");
   EXPECT_EQ(errorOf(bytesOf("{}", 0)), "no error");
   EXPECT_THAT(errorOf(""), HasSubstr("is not a safetensors file: 0 bytes"));
-  EXPECT_THAT(errorOf(bytesOf(one, 8).substr(0, 20)), HasSubstr("is truncated"));
-  EXPECT_THAT(errorOf(bytesOf(one, 7)),
-              HasSubstr("is truncated: tensor 'w' ends at byte 70, the file has 69"));
-  EXPECT_THAT(errorOf(bytesOf(one, 66 + 8)), HasSubstr("66 bytes after the last tensor"));
-  EXPECT_THAT(errorOf(std::string(100, '\xff')), HasSubstr("is not a safetensors file"));
+  EXPECT_THAT(errorOf(bytesOf(one, 8).substr(0, 20)),
+              HasSubstr("is truncated"));
+  EXPECT_THAT(
+      errorOf(bytesOf(one, 7)),
+      HasSubstr("is truncated: tensor 'w' ends at byte 70, the file has 69"));
+  EXPECT_THAT(errorOf(bytesOf(one, 66 + 8)),
+              HasSubstr("66 bytes after the last tensor"));
+  EXPECT_THAT(errorOf(std::string(100, '\xff')),
+              HasSubstr("is not a safetensors file"));
   EXPECT_THAT(errorOf(bytesOf("[]", 0)), HasSubstr("no JSON object"));
   EXPECT_THAT(errorOf(bytesOf("{\"w\":", 0)), HasSubstr("is not JSON"));
-  EXPECT_THAT(errorOf(bytesOf(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
-                              R"("w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
-                              8)),
+  EXPECT_THAT(errorOf(bytesOf(
+                  R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                  R"("w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
+                  8)),
               HasSubstr("w"));
-  EXPECT_THAT(errorOf(bytesOf(R"({"w":{"dtype":"F99","shape":[2],"data_offsets":[0,8]}})", 8)),
-              HasSubstr("tensor 'w': unknown dtype 'F99'"));
-  EXPECT_THAT(errorOf(bytesOf(R"({"w":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8)),
-              HasSubstr("F32 of [3] needs 12 bytes, data_offsets give 8"));
   EXPECT_THAT(
-      errorOf(bytesOf(R"({"w":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", 8)),
+      errorOf(bytesOf(
+          R"({"w":{"dtype":"F99","shape":[2],"data_offsets":[0,8]}})", 8)),
+      HasSubstr("tensor 'w': unknown dtype 'F99'"));
+  EXPECT_THAT(
+      errorOf(bytesOf(
+          R"({"w":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8)),
+      HasSubstr("F32 of [3] needs 12 bytes, data_offsets give 8"));
+  EXPECT_THAT(
+      errorOf(bytesOf(
+          R"({"w":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", 8)),
       HasSubstr("not a natural number"));
-  EXPECT_THAT(errorOf(bytesOf(R"({"w":{"dtype":"F32","shape":[4611686018427387904,4],)"
-                              R"("data_offsets":[0,8]}})",
-                              8)),
-              HasSubstr("shape is too large"));
-  EXPECT_THAT(errorOf(bytesOf(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", 8)),
-              HasSubstr("data_offsets are not a begin and an end"));
-  EXPECT_THAT(errorOf(bytesOf(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})", 12)),
-              HasSubstr("tensor 'w' begins at byte 4 of the data, wanted 0"));
-  EXPECT_THAT(errorOf(bytesOf(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
-                              R"("b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})",
-                              12)),
+  EXPECT_THAT(
+      errorOf(bytesOf(R"({"w":{"dtype":"F32","shape":[4611686018427387904,4],)"
+                      R"("data_offsets":[0,8]}})",
+                      8)),
+      HasSubstr("shape is too large"));
+  EXPECT_THAT(
+      errorOf(bytesOf(
+          R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", 8)),
+      HasSubstr("data_offsets are not a begin and an end"));
+  EXPECT_THAT(
+      errorOf(bytesOf(
+          R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})", 12)),
+      HasSubstr("tensor 'w' begins at byte 4 of the data, wanted 0"));
+  EXPECT_THAT(errorOf(bytesOf(
+                  R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                  R"("b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})",
+                  12)),
               HasSubstr("tensor 'b' begins at byte 4 of the data, wanted 8"));
-  EXPECT_THAT(errorOf(bytesOf(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8],)"
-                              R"("extra":1}})",
-                              8)),
-              HasSubstr("unknown key 'extra'"));
-  EXPECT_THAT(errorOf(bytesOf(R"({"__metadata__":{"a":1}})", 0)), HasSubstr("__metadata__"));
+  EXPECT_THAT(
+      errorOf(bytesOf(R"({"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8],)"
+                      R"("extra":1}})",
+                      8)),
+      HasSubstr("unknown key 'extra'"));
+  EXPECT_THAT(errorOf(bytesOf(R"({"__metadata__":{"a":1}})", 0)),
+              HasSubstr("__metadata__"));
 }
 
 TEST(Gather, PiecesMakeWholeTensorsOrSayWhatIsMissing) {
   TemporaryFolder folder;
   auto piece = [](int64_t begin, std::vector<float> values) {
     Piece p{"w", AH_F32, {{4}, {begin}, {int64_t(values.size())}}, {}};
-    p.bytes.assign((char *)values.data(), (char *)(values.data() + values.size()));
+    p.bytes.assign((char *)values.data(),
+                   (char *)(values.data() + values.size()));
     return p;
   };
   writePieces(folder / "f", {piece(3, {4}), piece(0, {1, 2, 3})});

@@ -59,10 +59,12 @@ TEST(Trainer, StepEqualsHandComputation) {
   run.options.saveWeights = run.folder / "after.safetensors";
   LinearModel model(2, 2);
   run(model);
-  // y = x; errors -1, -2, -3, -5: loss 39 / 4, gradient -2 (1 + 4 + 9 + 20) / 4 = -17.
+  // y = x; errors -1, -2, -3, -5: loss 39 / 4, gradient -2 (1 + 4 + 9 + 20) / 4
+  // = -17.
   EXPECT_EQ(readFloats(run.folder / "out.safetensors", "y"),
             (std::vector<float>{1, 2, 3, 4}));
-  EXPECT_EQ(readFloats(run.folder / "grad.safetensors", "w"), std::vector<float>{-17});
+  EXPECT_EQ(readFloats(run.folder / "grad.safetensors", "w"),
+            std::vector<float>{-17});
   EXPECT_FLOAT_EQ(readFloats(run.folder / "after.safetensors", "w")[0], 1.17f);
   MappedFile lines(run.folder / "loss.jsonl");
   EXPECT_EQ(std::string(lines.data(), lines.size()),
@@ -77,7 +79,8 @@ TEST(Trainer, MicrobatchesDoNotChangeTheStep) {
     run.options.saveWeights = run.folder / "after.safetensors";
     LinearModel model(microbatches, 4 / microbatches);
     run(model);
-    results[microbatches == 4] = readFloats(run.folder / "after.safetensors", "w")[0];
+    results[microbatches == 4] =
+        readFloats(run.folder / "after.safetensors", "w")[0];
   }
   EXPECT_NEAR(results[0], results[1], 1e-6);
 }
@@ -88,7 +91,8 @@ TEST(Trainer, ClippingScalesToTheNorm) {
   run.options.saveWeights = run.folder / "after.safetensors";
   LinearModel model(1, 4);
   run(model);
-  EXPECT_NEAR(readFloats(run.folder / "after.safetensors", "w")[0], 1.01f, 1e-6);
+  EXPECT_NEAR(readFloats(run.folder / "after.safetensors", "w")[0], 1.01f,
+              1e-6);
 }
 
 TEST(Trainer, NoDecayIsFoundByName) {
@@ -111,8 +115,9 @@ TEST(Trainer, NonfiniteNamesStepAndCommand) {
   LinearModel model(2, 2);
   std::string error = run.error(model);
   EXPECT_THAT(error, HasSubstr("loss inf"));
-  EXPECT_THAT(error, HasSubstr("infinity in 'loss', element 0 of [], made by LAUNCH "
-                               "'squares', microbatch 0"));
+  EXPECT_THAT(error,
+              HasSubstr("infinity in 'loss', element 0 of [], made by LAUNCH "
+                        "'squares', microbatch 0"));
 }
 
 TEST(Trainer, NonfiniteStepMayBeSkipped) {
@@ -120,7 +125,8 @@ TEST(Trainer, NonfiniteStepMayBeSkipped) {
   run.options.onNonfinite = OnNonfinite::Skip;
   writeFloats(run.folder / "labels.safetensors", "labels", {8, 1},
               {2, 4, 6, 9, NAN, 4, 6, 9});
-  writeFloats(run.folder / "in.safetensors", "x", {8, 1}, {1, 2, 3, 4, 1, 2, 3, 4});
+  writeFloats(run.folder / "in.safetensors", "x", {8, 1},
+              {1, 2, 3, 4, 1, 2, 3, 4});
   run.options.steps = 2;
   run.options.saveWeights = run.folder / "after.safetensors";
   LinearModel model(2, 2);
@@ -142,16 +148,19 @@ TEST(Trainer, StopRequestEndsAfterTheStep) {
 TEST(Trainer, InputsAreCheckedAgainstTheProgram) {
   {
     TestRun run;
-    writeFloats(run.folder / "in.safetensors", "x", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+    writeFloats(run.folder / "in.safetensors", "x", {4, 2},
+                {1, 2, 3, 4, 5, 6, 7, 8});
     LinearModel model(2, 2);
-    EXPECT_THAT(run.error(model), HasSubstr("tensor 'x' has shape [4, 2], wanted [4, 1]"));
+    EXPECT_THAT(run.error(model),
+                HasSubstr("tensor 'x' has shape [4, 2], wanted [4, 1]"));
   }
   {
     TestRun run;
     writeFloats(run.folder / "in.safetensors", "x", {3, 1}, {1, 2, 3});
     LinearModel model(2, 2);
-    EXPECT_THAT(run.error(model),
-                HasSubstr("has 3 samples, wanted a multiple of the global batch, 4"));
+    EXPECT_THAT(
+        run.error(model),
+        HasSubstr("has 3 samples, wanted a multiple of the global batch, 4"));
   }
   {
     TestRun run;
@@ -163,14 +172,16 @@ TEST(Trainer, InputsAreCheckedAgainstTheProgram) {
     TestRun run;
     writeFloats(run.folder / "w.safetensors", "w", {2}, {1, 2});
     LinearModel model(2, 2);
-    EXPECT_THAT(run.error(model), HasSubstr("parameter 'w' is float32 [2], wanted float32 "
-                                            "[1, 1]"));
+    EXPECT_THAT(run.error(model),
+                HasSubstr("parameter 'w' is float32 [2], wanted float32 "
+                          "[1, 1]"));
   }
 }
 
 TEST(Trainer, BlocksOfInputsTakeTurns) {
   TestRun run;
-  writeFloats(run.folder / "in.safetensors", "x", {8, 1}, {1, 2, 3, 4, 0, 0, 0, 0});
+  writeFloats(run.folder / "in.safetensors", "x", {8, 1},
+              {1, 2, 3, 4, 0, 0, 0, 0});
   run.options.steps = 4;
   run.options.learningRate = 0;
   writeFloats(run.folder / "labels.safetensors", "labels", {8, 1},

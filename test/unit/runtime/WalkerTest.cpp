@@ -18,11 +18,14 @@ struct RecordingClient : StepClient {
     std::lock_guard<std::mutex> lock(mutex);
     calls.push_back(text);
   }
-  void feed(const Pass &, uint32_t input, uint64_t microbatch, void *) override {
+  void feed(const Pass &, uint32_t input, uint64_t microbatch,
+            void *) override {
     note(format("feed %u %llu", input, (unsigned long long)microbatch));
   }
-  void output(const Pass &, uint32_t, uint64_t microbatch, const void *from) override {
-    note(format("output %llu %g", (unsigned long long)microbatch, *(const float *)from));
+  void output(const Pass &, uint32_t, uint64_t microbatch,
+              const void *from) override {
+    note(format("output %llu %g", (unsigned long long)microbatch,
+                *(const float *)from));
   }
   void agree(Pass &pass) override { pass.gateOpen = pass.updates; }
   double weightDecay(uint32_t) const override { return 0; }
@@ -78,9 +81,9 @@ TEST(Walker, LoopsSlotsAndMicrobatches) {
   b.command(AH_END_LOOP, "end");
   Runner runner;
   EXPECT_EQ(runner.run(b), "no error");
-  EXPECT_THAT(runner.client.calls, testing::ElementsAre("output 0 0", "output 1 2",
-                                                        "output 2 4", "output 3 6",
-                                                        "output 4 8"));
+  EXPECT_THAT(runner.client.calls,
+              testing::ElementsAre("output 0 0", "output 1 2", "output 2 4",
+                                   "output 3 6", "output 4 8"));
   EXPECT_EQ(runner.board.commands, 10u);
 }
 
@@ -90,7 +93,8 @@ TEST(Walker, StreamsMeetAtEvents) {
   b.port(b.outputs, "y", AH_F32, {});
   uint32_t y = b.buffer("y", AH_SPACE_ARENA, AH_F32, {}, 1);
   uint32_t kernel = b.kernel(storeSample);
-  uint32_t made = b.event("made"), taken = b.event("taken"), end = b.event("end", true);
+  uint32_t made = b.event("made"), taken = b.event("taken"),
+           end = b.event("end", true);
   b.stream("compute");
   b.command(AH_LOOP, "loop", {}, {0, 3});
   // One slot: it is free when the microbatch before has been taken.
@@ -116,13 +120,14 @@ TEST(Walker, FirstFailureStopsAllStreamsAndIsNamed) {
   ProgramBuilder b;
   b.batch(4, 1);
   uint32_t never = b.event("never");
-  uint32_t kernel = b.kernel([](void *const *, ah_kernel_context *context) -> int64_t {
-    if (context->first_sample < 2)
-      return 0;
-    context->error_index = 12;
-    context->error_value = 50300;
-    return 1;
-  });
+  uint32_t kernel =
+      b.kernel([](void *const *, ah_kernel_context *context) -> int64_t {
+        if (context->first_sample < 2)
+          return 0;
+        context->error_index = 12;
+        context->error_value = 50300;
+        return 1;
+      });
   b.stream("compute");
   b.command(AH_WAIT, "wait", {}, {never});
   b.stream("other");
@@ -130,8 +135,9 @@ TEST(Walker, FirstFailureStopsAllStreamsAndIsNamed) {
   b.command(AH_LAUNCH, "wte.gather", {}, {kernel});
   b.command(AH_END_LOOP, "end");
   Runner runner;
-  EXPECT_EQ(runner.run(b), "node0/0, step 0, microbatch 2, LAUNCH 'wte.gather': element 12 "
-                           "is 50300, outside of the table it indexes");
+  EXPECT_EQ(runner.run(b),
+            "node0/0, step 0, microbatch 2, LAUNCH 'wte.gather': element 12 "
+            "is 50300, outside of the table it indexes");
 }
 
 TEST(Walker, WaitThatCannotEndIsAnError) {
@@ -140,7 +146,8 @@ TEST(Walker, WaitThatCannotEndIsAnError) {
   b.stream("compute");
   b.command(AH_WAIT, "wait", {}, {never});
   Runner runner;
-  EXPECT_THAT(runner.run(b), HasSubstr("waits for event 'never', which nothing can set"));
+  EXPECT_THAT(runner.run(b),
+              HasSubstr("waits for event 'never', which nothing can set"));
 }
 
 TEST(Walker, ProgramWithTransfersNeedsATransport) {
@@ -150,7 +157,8 @@ TEST(Walker, ProgramWithTransfersNeedsATransport) {
   b.stream("compute");
   b.command(AH_SEND, "send", {x}, {1, 0, 16, b.event("sent")});
   Runner runner;
-  EXPECT_THAT(runner.run(b), HasSubstr("has transfers in its program but no transport"));
+  EXPECT_THAT(runner.run(b),
+              HasSubstr("has transfers in its program but no transport"));
 }
 
 TEST(Walker, UnevenReplicasEqualOneDevice) {
@@ -166,7 +174,8 @@ TEST(Walker, UnevenReplicasEqualOneDevice) {
     Replica first(0, 3, 0, optimizer), second(1, 1, 3, optimizer);
     EXPECT_THAT(trainReplicas(apart, options, {&first, &second}),
                 testing::Each("no error"));
-    for (auto [file, name] : {std::pair("after", "w"), {"grad", "w"}, {"out", "y"}}) {
+    for (auto [file, name] :
+         {std::pair("after", "w"), {"grad", "w"}, {"out", "y"}}) {
       std::vector<float> wanted = readFloats(together / file, name);
       EXPECT_THAT(readFloats(apart / file, name),
                   testing::Pointwise(testing::FloatEq(), wanted));
