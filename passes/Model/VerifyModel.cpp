@@ -10,6 +10,7 @@
 #include "Match.h"
 #include "autohet/Passes/Model/Passes.h"
 
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -28,10 +29,28 @@ namespace {
 /// Which dim of a value counts samples; nothing where no sample is in it.
 using BatchDim = std::optional<int64_t>;
 
+/// Whether a constant repeats itself along dim `dim`, as a folded broadcast of
+/// positions to the batch does.
+bool hasEqualRows(DenseElementsAttr dense, int64_t dim) {
+  ArrayRef<int64_t> shape = cast<ShapedType>(dense.getType()).getShape();
+  int64_t inner = 1;
+  for (int64_t extent : shape.drop_front(dim + 1))
+    inner *= extent;
+  auto values = llvm::to_vector(dense.getValues<Attribute>());
+  int64_t block = inner * shape[dim];
+  for (int64_t i = 0, count = values.size(); i < count; ++i)
+    if (values[i] != values[i / block * block + i % inner])
+      return false;
+  return true;
+}
+
 /// Whether all rows of dim `dim` are equal, as in a broadcast.
 bool isUniform(Value value, int64_t dim) {
   if (dim < 0 || typeOf(value).getDimSize(dim) == 1 || getSplatValue(value))
     return true;
+  DenseElementsAttr dense;
+  if (matchPattern(value, m_Constant(&dense)))
+    return hasEqualRows(dense, dim);
   Operation *op = value.getDefiningOp();
   if (auto broadcast = dyn_cast_if_present<BroadcastOp>(op))
     return isUniform(broadcast.getOperand(),
@@ -104,7 +123,8 @@ FailureOr<BatchDim> SampleTracking::followAligned(Operation *op,
     if (!dim)
       continue;
     int64_t aligned = *dim + rank - typeOf(operand).getRank();
-    // One sample alone cannot be mixed with others, wherever its dim of 1 stands.
+    // One sample alone cannot be mixed with others, wherever its dim of 1
+    // stands.
     if (result && *result != aligned && typeOf(operand).getDimSize(*dim) == 1)
       continue;
     if (result && *result != aligned)

@@ -21,6 +21,15 @@ func.func @apart(%ids: tensor<2x3xi64> {het.batch_dim = 0 : i64}, %pad: tensor<2
   return %mean : tensor<f32>
 }
 
+// Positions that a constant repeats for each sample are the same for each.
+func.func @repeated_positions(%x: tensor<2x3x4xf32> {het.batch_dim = 0 : i64}) -> tensor<2x3x4xf32> {
+  %table = het.parameter "wpe.weight" : tensor<9x4xf32>
+  %ids = het.constant dense<[[0, 1, 2], [0, 1, 2]]> : tensor<2x3xi64>
+  %e = het.embedding %table, %ids : (tensor<9x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
+  %y = het.add %x, %e : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  return %y : tensor<2x3x4xf32>
+}
+
 // A mean-squared error is a loss too; what its adjoint sums over is not checked.
 func.func @squared_error(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}, %labels: tensor<2x3xf32> {het.role = "labels"}, %n: tensor<f32> {het.role = "inverse_label_count"}) -> tensor<f32> {
   %d = het.sub %x, %labels : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
