@@ -67,7 +67,7 @@ private:
   void nameBlocks(ArrayRef<unsigned> blocks);
   void nameLayers();
   void placeForward();
-  void placeBackward();
+  LogicalResult placeBackward();
   void repeatSharedWeights();
   LogicalResult verifyOrder();
   void writeAttributes();
@@ -272,16 +272,30 @@ void UnitNumbering::placeForward() {
   }
 }
 
-void UnitNumbering::placeBackward() {
+/// By the op that they serve; where that is forgotten, for the pass has run
+/// before, by the unit that they have.
+LogicalResult UnitNumbering::placeBackward() {
   llvm::DenseMap<Attribute, unsigned> unitOfId;
   for (auto [op, unit] : unitOf)
     if (Attribute id = op->getAttr(kIdAttr))
       unitOfId[id] = unit;
-  for (Operation &op : block)
-    if (isBackward(&op))
-      if (auto unit = unitOfId.find(op.getAttr(kAdjointOfAttr));
-          unit != unitOfId.end())
-        unitOf[&op] = unit->second;
+  for (Operation &op : block) {
+    if (!isBackward(&op))
+      continue;
+    if (auto unit = unitOfId.find(op.getAttr(kAdjointOfAttr));
+        unit != unitOfId.end()) {
+      unitOf[&op] = unit->second;
+      continue;
+    }
+    auto known = op.getAttrOfType<StringAttr>(kUnitAttr);
+    auto *name = known ? llvm::find(names, known.getValue()) : names.end();
+    if (name == names.end())
+      return op.emitOpError(
+          "is a backward op of no known unit: it has neither the "
+          "het.adjoint_of of an op in a unit nor a het.unit");
+    unitOf[&op] = name - names.begin();
+  }
+  return success();
 }
 
 /// A weight that several units read becomes one op in each: holding it twice is
@@ -339,7 +353,7 @@ void UnitNumbering::writeAttributes() {
   for (Operation &op : block.without_terminator()) {
     if (auto unit = unitOf.find(&op); unit != unitOf.end())
       op.setAttr(kUnitAttr, b.getStringAttr(names[unit->second]));
-    else if (isBackward(&op) || roles.lookup(&op) == Role::Inputs)
+    else if (roles.lookup(&op) == Role::Inputs)
       op.setAttr(kUnitAttr, b.getStringAttr(kInputsUnit));
     op.removeAttr(kIdAttr);
     op.removeAttr(kAdjointOfAttr);
@@ -355,7 +369,8 @@ LogicalResult UnitNumbering::run() {
   describeSegments();
   nameSegments();
   placeForward();
-  placeBackward();
+  if (failed(placeBackward()))
+    return failure();
   repeatSharedWeights();
   if (failed(verifyOrder()))
     return failure();

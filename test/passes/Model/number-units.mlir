@@ -1,5 +1,10 @@
 // RUN: autohet-opt %s --het-number-units --split-input-file --verify-diagnostics | FileCheck %s
 
+// Numbered once more, nothing changes.
+// RUN: autohet-opt %s --het-number-units --split-input-file --verify-diagnostics -o %t.1
+// RUN: autohet-opt %s --het-number-units --het-number-units --split-input-file --verify-diagnostics -o %t.2
+// RUN: diff %t.1 %t.2
+
 // A block whose attention is two products of activations; its norm stands in the
 // branch. What depends on no weight is nobody's. Names of parameters say nothing.
 // CHECK-LABEL: func.func @pre_norm
@@ -138,5 +143,15 @@ func.func @disorder(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
   %y = het.matmul %h, %w contract [1] [1] {het.id = 1 : i64} : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
   // expected-error @+1 {{in unit layer0 reads a value of unit layer1, against the order of units}}
   %g = het.neg %y {het.phase = "backward", het.adjoint_of = 0 : i64} : (tensor<3x3xf32>) -> tensor<3x3xf32>
+  return %y : tensor<3x3xf32>
+}
+
+// -----
+
+func.func @unknown(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
+  %w = het.parameter "w" : tensor<3x3xf32>
+  %y = het.matmul %x, %w contract [1] [1] : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+  // expected-error @+1 {{is a backward op of no known unit: it has neither the het.adjoint_of of an op in a unit nor a het.unit}}
+  %g = het.neg %y {het.phase = "backward"} : (tensor<3x3xf32>) -> tensor<3x3xf32>
   return %y : tensor<3x3xf32>
 }
