@@ -27,7 +27,7 @@ namespace {
 
 /// Raise when generated code changes for equal input: cached objects of older
 /// versions are then not found.
-constexpr StringLiteral kGeneratorVersion = "autohet-kernels-1";
+constexpr StringLiteral kGeneratorVersion = "autohet-kernels-2";
 
 /// A kernel's text without its name and attributes, which say where it is used
 /// and not what it computes.

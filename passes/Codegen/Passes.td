@@ -87,6 +87,29 @@ def PassDestinations : Pass<"kernel-pass-destinations", "::mlir::func::FuncOp"> 
     "::mlir::memref::MemRefDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
+def FuseRowLoops : Pass<"kernel-fuse-row-loops", "::mlir::func::FuncOp"> {
+  let summary = "Joins loops over the same rows, and shrinks temporaries to a row";
+  let description = [{
+    *Requires* loops over buffers.
+
+    *Does* join loops of equal bounds where only equal iterations depend on each
+    other, from the outside in. A temporary of which each iteration uses only
+    its own element then loses that dim.
+
+    *Ensures* the same operations on the same elements, in another order.
+
+    ```mlir
+    scf.for %i = ... { store %t[%i] }
+    scf.for %i = ... { load %t[%i] }
+    ```
+    becomes
+    ```mlir
+    scf.for %i = ... { store %t[]; load %t[] }
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
 def PlaceScratch : Pass<"kernel-place-scratch", "::mlir::func::FuncOp"> {
   let summary = "Gives a kernel's temporaries a place: its stack or its scratch";
   let description = [{
@@ -177,7 +200,7 @@ def ExpandMath : Pass<"kernel-expand-math", "::mlir::func::FuncOp"> {
     becomes a dozen multiply-adds.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
-    "::mlir::vector::VectorDialect"];
+    "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
 }
 
 def AddKernelEntry : Pass<"kernel-add-entry", "::mlir::ModuleOp"> {

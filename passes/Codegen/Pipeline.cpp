@@ -71,17 +71,19 @@ void autohet::buildKernelPipeline(OpPassManager &pm) {
   pm.addPass(bufferization::createOneShotBufferizePass());
   tidy();
 
-  // Products become calls before anything looks into their loops; temporaries
-  // are placed once no alias is created any more.
+  // Products become calls before anything looks into their loops.
   function(createLowerProducts());
   function(createExpandCopies());
-  function(createPlaceScratch());
-  tidy();
 
-  // Loops, which LLVM vectorises.
+  // Loops, which LLVM vectorises. Loops of one iteration fold away first, so
+  // that the outermost ones are over rows; temporaries are placed once it is
+  // known how small they can be.
   function(createConvertLinalgToLoopsPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
   pm.addPass(memref::createFoldMemRefAliasOpsPass());
+  tidy();
+  function(createFuseRowLoops());
+  function(createPlaceScratch());
   tidy();
   function(createExpandMath());
 
