@@ -110,6 +110,29 @@ def FuseRowLoops : Pass<"kernel-fuse-row-loops", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
+def WidenBooleans : Pass<"kernel-widen-booleans", "::mlir::ModuleOp"> {
+  let summary = "Makes buffers of booleans buffers of bytes";
+  let description = [{
+    *Requires* loops over buffers: loads, stores and views.
+
+    *Does* give every buffer of i1 the element type i8, compares what is loaded
+    from it with 0 and extends what is stored to it.
+
+    *Ensures* that no buffer of i1 is left, so that LLVM vectorises loops with
+    masks.
+
+    ```mlir
+    %m = memref.load %mask[%i] : memref<8xi1>
+    ```
+    becomes
+    ```mlir
+    %b = memref.load %mask[%i] : memref<8xi8>
+    %m = arith.cmpi ne, %b, %c0_i8 : i8
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+}
+
 def PlaceScratch : Pass<"kernel-place-scratch", "::mlir::func::FuncOp"> {
   let summary = "Gives a kernel's temporaries a place: its stack or its scratch";
   let description = [{

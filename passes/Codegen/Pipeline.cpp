@@ -83,6 +83,7 @@ void autohet::buildKernelPipeline(OpPassManager &pm) {
   pm.addPass(memref::createFoldMemRefAliasOpsPass());
   tidy();
   function(createFuseRowLoops());
+  pm.addPass(createWidenBooleans());
   function(createPlaceScratch());
   tidy();
   function(createExpandMath());

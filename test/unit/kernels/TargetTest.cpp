@@ -1,0 +1,104 @@
+//===- TargetTest.cpp - targets, the cache of kernels, the linker ---------===//
+
+#include "autohet/Target/CPU/LinkNode.h"
+#include "autohet/Target/CPU/ObjectCache.h"
+#include "autohet/Target/CPU/TargetOptions.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <fstream>
+#include <gtest/gtest.h>
+
+using namespace autohet::cpu;
+
+namespace {
+
+TEST(Target, HostIsABaselineAndAdditions) {
+  auto host = resolveTarget({});
+  ASSERT_TRUE(bool(host)) << llvm::toString(host.takeError());
+  EXPECT_TRUE(host->cpu == "x86-64-v3" || host->cpu == "x86-64-v4");
+  EXPECT_EQ(host->preferVectorWidth, host->cpu == "x86-64-v4" ? 512u : 256u);
+  EXPECT_EQ(missingFeaturesOnHost(*host), "");
+}
+
+TEST(Target, NamedOnesAreKept) {
+  TargetOptions wanted;
+  wanted.cpu = "x86-64-v3";
+  auto target = resolveTarget(wanted);
+  ASSERT_TRUE(bool(target));
+  EXPECT_EQ(target->cpu, "x86-64-v3");
+  EXPECT_EQ(target->preferVectorWidth, 256u);
+  wanted.features = "+no-such-feature";
+  target = resolveTarget(wanted);
+  ASSERT_TRUE(bool(target));
+  EXPECT_EQ(missingFeaturesOnHost(*target), "no-such-feature");
+}
+
+TEST(Target, OtherMachinesAreRefused) {
+  TargetOptions wanted;
+  wanted.triple = "aarch64-linux-gnu";
+  auto target = resolveTarget(wanted);
+  ASSERT_FALSE(bool(target));
+  std::string message = llvm::toString(target.takeError());
+  EXPECT_NE(message.find("aarch64-linux-gnu"), std::string::npos) << message;
+  EXPECT_NE(message.find("x86_64"), std::string::npos) << message;
+}
+
+class Folder {
+public:
+  Folder() { llvm::sys::fs::createUniqueDirectory("autohet-test", path); }
+  ~Folder() { llvm::sys::fs::remove_directories(path); }
+  std::string operator/(const char *name) const {
+    return path.str().str() + "/" + name;
+  }
+  llvm::SmallString<128> path;
+};
+
+TEST(ObjectCache, OutlivesTheProcess) {
+  Folder folder;
+  ObjectCache(folder.path)
+      .insert("key", {"symbol", std::string("a\0b", 3), 64});
+  auto found = ObjectCache(folder.path).lookup("key");
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->symbol, "symbol");
+  EXPECT_EQ(found->object, std::string("a\0b", 3));
+  EXPECT_EQ(found->scratchBytes, 64);
+  EXPECT_FALSE(ObjectCache(folder.path).lookup("other").has_value());
+}
+
+TEST(ObjectCache, DamagedEntriesAreMisses) {
+  Folder folder;
+  ObjectCache(folder.path).insert("key", {"symbol", "object", 0});
+  std::string path = folder / "key.kernel";
+  std::string bytes = (*llvm::MemoryBuffer::getFile(path))->getBuffer().str();
+  bytes.back() ^= 1;
+  std::ofstream(path, std::ios::binary) << bytes;
+  EXPECT_FALSE(ObjectCache(folder.path).lookup("key").has_value());
+  std::ofstream(path, std::ios::binary) << bytes.substr(0, 12);
+  EXPECT_FALSE(ObjectCache(folder.path).lookup("key").has_value());
+}
+
+TEST(LinkNode, ReportsWhatTheLinkerSays) {
+  Folder folder;
+  LinkOptions options;
+  options.shared = true;
+  llvm::StringRef notAnObject = "these are no object's bytes";
+  std::string output = folder / "node0";
+  std::string message =
+      llvm::toString(linkNode({notAnObject}, output, options));
+  EXPECT_NE(message.find("linking " + output + " failed"), std::string::npos)
+      << message;
+  EXPECT_NE(message.find("kernel0.o"), std::string::npos) << message;
+  EXPECT_FALSE(llvm::sys::fs::exists(output));
+}
+
+TEST(LinkNode, NamesAMissingRuntime) {
+  Folder folder;
+  LinkOptions options;
+  options.runtimeLibrary = folder / "libNone.a";
+  std::string message = llvm::toString(linkNode({}, folder / "node0", options));
+  EXPECT_NE(message.find("libNone.a"), std::string::npos) << message;
+}
+
+} // namespace
