@@ -73,13 +73,15 @@ LogicalResult ProgramOp::verify() {
            << getMicrobatches() << " microbatches of " << getMicrobatchSize()
            << " in a batch of " << getGlobalBatch();
   if (getRank() >= getWorldSize()) // program_c2
-    return emitOpError("has rank ") << getRank() << " in a world of " << getWorldSize();
+    return emitOpError("has rank ")
+           << getRank() << " in a world of " << getWorldSize();
   return success();
 }
 
 LogicalResult BufferOp::verify() {
   if (int64_t(getSlots()) < 1) // buffer_c1
-    return emitOpError("needs at least one slot, but has ") << int64_t(getSlots());
+    return emitOpError("needs at least one slot, but has ")
+           << int64_t(getSlots());
   if (getOffset() && *getOffset() % kBufferAlignment != 0) // buffer_c2
     return emitOpError("must start at a multiple of ")
            << kBufferAlignment << " bytes, but starts at " << *getOffset();
@@ -91,8 +93,8 @@ LogicalResult ParameterOp::verify() {
   if (int64_t(getOffsets().size()) != type.getRank() ||
       int64_t(getGlobalShape().size()) != type.getRank())
     return emitOpError("describes a box of rank ")
-           << type.getRank() << " with " << getOffsets().size() << " offsets of "
-           << getGlobalShape().size() << " dims";
+           << type.getRank() << " with " << getOffsets().size()
+           << " offsets of " << getGlobalShape().size() << " dims";
   for (auto [dim, offset, size, whole] :
        llvm::enumerate(getOffsets(), type.getShape(), getGlobalShape()))
     if (offset < 0 || offset + size > whole) // parameter_c1
@@ -108,9 +110,12 @@ LogicalResult ParameterOp::verify() {
 
 LogicalResult InputOp::verify() {
   if (!llvm::is_contained({"input", "labels"}, getRole()))
-    return emitOpError("has role \"") << getRole() << "\", wanted \"input\" or \"labels\"";
-  if (!llvm::is_contained({"file", "tokens", "labels", "ones", "zeros", "arange"}, getKind()))
-    return emitOpError("has kind \"") << getKind()
+    return emitOpError("has role \"")
+           << getRole() << "\", wanted \"input\" or \"labels\"";
+  if (!llvm::is_contained(
+          {"file", "tokens", "labels", "ones", "zeros", "arange"}, getKind()))
+    return emitOpError("has kind \"")
+           << getKind()
            << "\", wanted file, tokens, labels, ones, zeros or arange";
   return success();
 }
@@ -128,24 +133,29 @@ LogicalResult OutputOp::verify() {
 LogicalResult LoopOp::verify() {
   if (int64_t(getFirst()) <= int64_t(getEnd()))
     return success();
-  return emitOpError("goes from ") << int64_t(getFirst()) << " to " << int64_t(getEnd());
+  return emitOpError("goes from ")
+         << int64_t(getFirst()) << " to " << int64_t(getEnd());
 }
 
 LogicalResult LaunchOp::verify() {
   if (getWriteCount() <= getBuffers().size()) // launch_c2
     return success();
-  return emitOpError("writes ") << getWriteCount() << " of " << getBuffers().size() << " buffers";
+  return emitOpError("writes ")
+         << getWriteCount() << " of " << getBuffers().size() << " buffers";
 }
 
 LogicalResult GemmOp::verify() {
   if (getSizes().size() != 4)
-    return emitOpError("needs sizes [batch, m, n, k], but has ") << getSizes().size();
-  int64_t batch = getSizes()[0], m = getSizes()[1], n = getSizes()[2], k = getSizes()[3];
-  auto check = [&](Value buffer, int64_t wanted, StringRef name) -> LogicalResult {
+    return emitOpError("needs sizes [batch, m, n, k], but has ")
+           << getSizes().size();
+  int64_t batch = getSizes()[0], m = getSizes()[1], n = getSizes()[2],
+          k = getSizes()[3];
+  auto check = [&](Value buffer, int64_t wanted,
+                   StringRef name) -> LogicalResult {
     if (tensorOf(buffer).getNumElements() == wanted) // gemm_c1
       return success();
-    return emitOpError() << name << " must hold " << wanted << " elements, but is "
-                         << tensorOf(buffer);
+    return emitOpError() << name << " must hold " << wanted
+                         << " elements, but is " << tensorOf(buffer);
   };
   if (failed(check(getA(), batch * m * k, "a")) ||
       failed(check(getB(), batch * k * n, "b")))
@@ -156,21 +166,24 @@ LogicalResult GemmOp::verify() {
 LogicalResult CopyOp::verify() {
   if (sizeInBytes(tensorOf(getFrom())) == sizeInBytes(tensorOf(getTo())))
     return success();
-  return emitOpError("copies ") << tensorOf(getFrom()) << " to " << tensorOf(getTo());
+  return emitOpError("copies ")
+         << tensorOf(getFrom()) << " to " << tensorOf(getTo());
 }
 
 LogicalResult ReduceOp::verify() {
   for (Value from : getFrom())
     if (tensorOf(from).getNumElements() != tensorOf(getTo()).getNumElements() ||
         !tensorOf(from).getElementType().isF32())
-      return emitOpError("sums ") << tensorOf(from) << " into " << tensorOf(getTo());
+      return emitOpError("sums ")
+             << tensorOf(from) << " into " << tensorOf(getTo());
   return success();
 }
 
 LogicalResult HookOp::verify() {
   if (llvm::is_contained({"begin", "end"}, getPlace()))
     return success();
-  return emitOpError("has place \"") << getPlace() << "\", wanted \"begin\" or \"end\"";
+  return emitOpError("has place \"")
+         << getPlace() << "\", wanted \"begin\" or \"end\"";
 }
 
 //===----------------------------------------------------------------------===//
@@ -179,8 +192,12 @@ LogicalResult HookOp::verify() {
 
 using Values = SmallVector<Value>;
 
-Values LaunchOp::getReads() { return Values(getBuffers().drop_back(getWriteCount())); }
-Values LaunchOp::getWrites() { return Values(getBuffers().take_back(getWriteCount())); }
+Values LaunchOp::getReads() {
+  return Values(getBuffers().drop_back(getWriteCount()));
+}
+Values LaunchOp::getWrites() {
+  return Values(getBuffers().take_back(getWriteCount()));
+}
 
 Values GemmOp::getReads() {
   Values reads = {getA(), getB()};

@@ -45,9 +45,11 @@ Operation *HetDialect::materializeConstant(OpBuilder &builder, Attribute value,
 
 LogicalResult HetDialect::verifyOperationAttribute(Operation *op,
                                                    NamedAttribute attribute) {
-  if (attribute.getName() == kUnitAttr && !isa<StringAttr>(attribute.getValue()))
+  if (attribute.getName() == kUnitAttr &&
+      !isa<StringAttr>(attribute.getValue()))
     return op->emitOpError("attribute '")
-           << kUnitAttr << "' must be a string, but is " << attribute.getValue();
+           << kUnitAttr << "' must be a string, but is "
+           << attribute.getValue();
   return success();
 }
 
@@ -65,9 +67,7 @@ LogicalResult HetDialect::verifyRegionArgAttribute(Operation *op, unsigned,
   return success();
 }
 
-bool autohet::het::isBackward(Operation *op) {
-  return op->hasAttr(kPhaseAttr);
-}
+bool autohet::het::isBackward(Operation *op) { return op->hasAttr(kPhaseAttr); }
 
 Value autohet::het::createSplat(OpBuilder &builder, Location loc,
                                 RankedTensorType type, double value) {

@@ -17,7 +17,8 @@ using namespace autohet::het;
 static Value constant(OpBuilder &b, Location loc, Type type, double value) {
   if (isa<FloatType>(type))
     return arith::ConstantOp::create(b, loc, b.getFloatAttr(type, value));
-  return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, int64_t(value)));
+  return arith::ConstantOp::create(b, loc,
+                                   b.getIntegerAttr(type, int64_t(value)));
 }
 
 static bool isFloat(Value v) { return isa<FloatType>(v.getType()); }
@@ -27,7 +28,8 @@ static bool isFloat(Value v) { return isa<FloatType>(v.getType()); }
 static Value sigmoid(OpBuilder &b, Location loc, Value x) {
   Value one = constant(b, loc, x.getType(), 1);
   Value e = math::ExpOp::create(b, loc, arith::NegFOp::create(b, loc, x));
-  return arith::DivFOp::create(b, loc, one, arith::AddFOp::create(b, loc, one, e));
+  return arith::DivFOp::create(b, loc, one,
+                               arith::AddFOp::create(b, loc, one, e));
 }
 
 //===----------------------------------------------------------------------===//
@@ -37,7 +39,8 @@ static Value sigmoid(OpBuilder &b, Location loc, Value x) {
 Value NegOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
   if (isFloat(s[0]))
     return arith::NegFOp::create(b, loc, s[0]);
-  return arith::SubIOp::create(b, loc, constant(b, loc, s[0].getType(), 0), s[0]);
+  return arith::SubIOp::create(b, loc, constant(b, loc, s[0].getType(), 0),
+                               s[0]);
 }
 Value AbsOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
   if (isFloat(s[0]))
@@ -64,7 +67,8 @@ Value RsqrtOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
                                math::SqrtOp::create(b, loc, s[0]));
 }
 Value ReciprocalOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
-  return arith::DivFOp::create(b, loc, constant(b, loc, s[0].getType(), 1), s[0]);
+  return arith::DivFOp::create(b, loc, constant(b, loc, s[0].getType(), 1),
+                               s[0]);
 }
 Value SigmoidOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
   return sigmoid(b, loc, s[0]);
@@ -73,10 +77,12 @@ Value SiluOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
   return arith::MulFOp::create(b, loc, s[0], sigmoid(b, loc, s[0]));
 }
 Value ReluOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
-  return arith::MaximumFOp::create(b, loc, s[0], constant(b, loc, s[0].getType(), 0));
+  return arith::MaximumFOp::create(b, loc, s[0],
+                                   constant(b, loc, s[0].getType(), 0));
 }
 Value NotOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
-  return arith::XOrIOp::create(b, loc, s[0], constant(b, loc, s[0].getType(), 1));
+  return arith::XOrIOp::create(b, loc, s[0],
+                               constant(b, loc, s[0].getType(), 1));
 }
 Value IsNanOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
   return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, s[0], s[0]);
@@ -106,7 +112,8 @@ static Value normalCdf(OpBuilder &b, Location loc, Value x) {
   Type t = x.getType();
   Value e = math::ErfOp::create(
       b, loc,
-      arith::MulFOp::create(b, loc, x, constant(b, loc, t, 0.70710678118654752)));
+      arith::MulFOp::create(b, loc, x,
+                            constant(b, loc, t, 0.70710678118654752)));
   return arith::MulFOp::create(
       b, loc, constant(b, loc, t, 0.5),
       arith::AddFOp::create(b, loc, constant(b, loc, t, 1), e));
@@ -125,14 +132,16 @@ Value GeluBackwardOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
   Type t = x.getType();
   Value slope;
   if (getForm() == GeluForm::tanh) {
-    // d/dx x s(v) = s + x s (1 - s) v', v' = 2 sqrt(2/pi) (1 + 3 * 0.044715 x^2)
+    // d/dx x s(v) = s + x s (1 - s) v', v' = 2 sqrt(2/pi) (1 + 3 * 0.044715
+    // x^2)
     Value sg = sigmoid(b, loc, geluTanhArgument(b, loc, x));
     Value square = arith::MulFOp::create(b, loc, x, x);
     Value derivative = arith::MulFOp::create(
         b, loc, constant(b, loc, t, 1.5957691216057308),
         arith::AddFOp::create(
             b, loc, constant(b, loc, t, 1),
-            arith::MulFOp::create(b, loc, constant(b, loc, t, 0.134145), square)));
+            arith::MulFOp::create(b, loc, constant(b, loc, t, 0.134145),
+                                  square)));
     Value rest = arith::SubFOp::create(b, loc, constant(b, loc, t, 1), sg);
     Value bend = arith::MulFOp::create(
         b, loc, arith::MulFOp::create(b, loc, x, derivative),
@@ -157,8 +166,10 @@ Value SiluBackwardOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
   Value x = s[0];
   Value one = constant(b, loc, x.getType(), 1);
   Value sg = sigmoid(b, loc, x);
-  Value bend = arith::MulFOp::create(b, loc, x, arith::SubFOp::create(b, loc, one, sg));
-  Value slope = arith::MulFOp::create(b, loc, sg, arith::AddFOp::create(b, loc, one, bend));
+  Value bend =
+      arith::MulFOp::create(b, loc, x, arith::SubFOp::create(b, loc, one, sg));
+  Value slope = arith::MulFOp::create(b, loc, sg,
+                                      arith::AddFOp::create(b, loc, one, bend));
   return arith::MulFOp::create(b, loc, s[1], slope);
 }
 
@@ -186,18 +197,24 @@ Value ModOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
   Value zero = constant(b, loc, s[0].getType(), 0);
   if (isFloat(s[0])) {
     Value r = arith::RemFOp::create(b, loc, s[0], s[1]);
-    Value nonzero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE, r, zero);
-    Value signR = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, r, zero);
-    Value signD = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, s[1], zero);
+    Value nonzero =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE, r, zero);
+    Value signR =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, r, zero);
+    Value signD =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, s[1], zero);
     Value differ = arith::AndIOp::create(
         b, loc, nonzero, arith::XOrIOp::create(b, loc, signR, signD));
     return arith::SelectOp::create(b, loc, differ,
                                    arith::AddFOp::create(b, loc, r, s[1]), r);
   }
   Value r = arith::RemSIOp::create(b, loc, s[0], s[1]);
-  Value nonzero = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, r, zero);
-  Value signR = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, r, zero);
-  Value signD = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, s[1], zero);
+  Value nonzero =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, r, zero);
+  Value signR =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, r, zero);
+  Value signD =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, s[1], zero);
   Value differ = arith::AndIOp::create(
       b, loc, nonzero, arith::XOrIOp::create(b, loc, signR, signD));
   return arith::SelectOp::create(b, loc, differ,

@@ -56,9 +56,9 @@ static LogicalResult inferBroadcast(Loc loc, ValueRange values, Type element,
 static LogicalResult sameElementType(Loc loc, Value a, Value b) {
   if (typeOf(a).getElementType() == typeOf(b).getElementType())
     return success();
-  return emitOptionalError(loc, "operands must have one element type, but have ",
-                           typeOf(a).getElementType(), " and ",
-                           typeOf(b).getElementType());
+  return emitOptionalError(
+      loc, "operands must have one element type, but have ",
+      typeOf(a).getElementType(), " and ", typeOf(b).getElementType());
 }
 
 LogicalResult ConstantOp::inferReturnTypes(MLIRContext *, Loc, Adaptor adaptor,
@@ -152,8 +152,9 @@ LogicalResult CastOp::inferReturnTypes(MLIRContext *, Loc, Adaptor adaptor,
 /// Two operands of one type give a result of that type.
 static LogicalResult inferAlike(Loc loc, Value a, Value b, Types &types) {
   if (a.getType() != b.getType())
-    return emitOptionalError(loc, "operand and gradient must have one type, but have ",
-                             a.getType(), " and ", b.getType());
+    return emitOptionalError(
+        loc, "operand and gradient must have one type, but have ", a.getType(),
+        " and ", b.getType());
   types.push_back(a.getType());
   return success();
 }
@@ -184,8 +185,9 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, Loc loc,
       adaptor.getLhsContract().size() != adaptor.getRhsContract().size() ||
       adaptor.getLhsContract().empty())
     return emitOptionalError(
-        loc, "batch and contract lists must pair up, with at least one "
-             "contracted dim, but have ",
+        loc,
+        "batch and contract lists must pair up, with at least one "
+        "contracted dim, but have ",
         adaptor.getLhsBatch().size(), " and ", adaptor.getRhsBatch().size(),
         " batch, ", adaptor.getLhsContract().size(), " and ",
         adaptor.getRhsContract().size(), " contracted dims");
@@ -197,15 +199,16 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, Loc loc,
     for (auto [i, j] : llvm::zip_equal(l, r)) {
       if (i < 0 || i >= lhs.getRank() || j < 0 || j >= rhs.getRank())
         return emitOptionalError(loc, "dims ", i, " and ", j,
-                                 " are paired, but the ranks are ", lhs.getRank(),
-                                 " and ", rhs.getRank());
+                                 " are paired, but the ranks are ",
+                                 lhs.getRank(), " and ", rhs.getRank());
       if (lhsUsed[i] || rhsUsed[j])
         return emitOptionalError(loc, "dim ", lhsUsed[i] ? i : j, " of ",
-                                 lhsUsed[i] ? "lhs" : "rhs", " is listed twice");
+                                 lhsUsed[i] ? "lhs" : "rhs",
+                                 " is listed twice");
       if (lhs.getDimSize(i) != rhs.getDimSize(j))
-        return emitOptionalError(loc, "paired dims must have one extent, but lhs dim ",
-                                 i, " has ", lhs.getDimSize(i), " and rhs dim ", j,
-                                 " has ", rhs.getDimSize(j));
+        return emitOptionalError(
+            loc, "paired dims must have one extent, but lhs dim ", i, " has ",
+            lhs.getDimSize(i), " and rhs dim ", j, " has ", rhs.getDimSize(j));
       lhsUsed.set(i);
       rhsUsed.set(j);
       if (keep)
@@ -232,8 +235,9 @@ LogicalResult ReduceOp::inferReturnTypes(MLIRContext *, Loc loc,
   int64_t last = -1;
   for (int64_t dim : adaptor.getDims()) {
     if (dim <= last || dim >= operand.getRank())
-      return emitOptionalError(loc, "dims must be rising dims of the operand of rank ",
-                               operand.getRank(), ", but are [", adaptor.getDims(), "]");
+      return emitOptionalError(
+          loc, "dims must be rising dims of the operand of rank ",
+          operand.getRank(), ", but are [", adaptor.getDims(), "]");
     last = dim;
   }
   SmallVector<int64_t> shape;
@@ -258,7 +262,8 @@ static LogicalResult needsRank(Loc loc, Value v, int64_t rank, StringRef what) {
                            " or more, but is ", v.getType());
 }
 
-LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a, Types &types) {
+LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a,
+                                          Types &types) {
   types.push_back(a.getOperand().getType());
   return needsRank(loc, a.getOperand(), 1, "operand");
 }
@@ -267,13 +272,15 @@ LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a,
                                             Types &types) {
   if (failed(needsRank(loc, a.getOperand(), 1, "operand")))
     return failure();
-  Type rows = withShape(a.getOperand(), typeOf(a.getOperand()).getShape().drop_back());
+  Type rows =
+      withShape(a.getOperand(), typeOf(a.getOperand()).getShape().drop_back());
   types.append({a.getOperand().getType(), rows, rows});
   return success();
 }
-LogicalResult LayerNormBackwardOp::inferReturnTypes(MLIRContext *, Loc, Adaptor a,
-                                                    Types &types) {
-  types.append({a.getOperand().getType(), a.getScale().getType(), a.getScale().getType()});
+LogicalResult LayerNormBackwardOp::inferReturnTypes(MLIRContext *, Loc,
+                                                    Adaptor a, Types &types) {
+  types.append({a.getOperand().getType(), a.getScale().getType(),
+                a.getScale().getType()});
   return success();
 }
 LogicalResult RmsNormOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a,
@@ -281,7 +288,8 @@ LogicalResult RmsNormOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a,
   if (failed(needsRank(loc, a.getOperand(), 1, "operand")))
     return failure();
   types.append({a.getOperand().getType(),
-                withShape(a.getOperand(), typeOf(a.getOperand()).getShape().drop_back())});
+                withShape(a.getOperand(),
+                          typeOf(a.getOperand()).getShape().drop_back())});
   return success();
 }
 LogicalResult RmsNormBackwardOp::inferReturnTypes(MLIRContext *, Loc, Adaptor a,
@@ -297,13 +305,15 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a,
     return emitOptionalError(loc, "query and value must have rank 4, but are ",
                              query, " and ", value);
   ArrayRef<int64_t> q = query.getShape();
-  types.push_back(withShape(a.getQuery(), {q[0], q[1], q[2], value.getDimSize(3)}));
+  types.push_back(
+      withShape(a.getQuery(), {q[0], q[1], q[2], value.getDimSize(3)}));
   types.push_back(withShape(a.getQuery(), {q[0], q[1], q[2]}));
   return success();
 }
-LogicalResult AttentionBackwardOp::inferReturnTypes(MLIRContext *, Loc, Adaptor a,
-                                                    Types &types) {
-  types.append({a.getQuery().getType(), a.getKey().getType(), a.getValue().getType()});
+LogicalResult AttentionBackwardOp::inferReturnTypes(MLIRContext *, Loc,
+                                                    Adaptor a, Types &types) {
+  types.append(
+      {a.getQuery().getType(), a.getKey().getType(), a.getValue().getType()});
   return success();
 }
 
@@ -325,8 +335,9 @@ LogicalResult EmbeddingBackwardOp::inferReturnTypes(MLIRContext *, Loc loc,
                                                     Adaptor a, Types &types) {
   if (failed(needsRank(loc, a.getGradient(), 1, "gradient")))
     return failure();
-  types.push_back(withShape(a.getGradient(), {int64_t(a.getRows()),
-                                              typeOf(a.getGradient()).getShape().back()}));
+  types.push_back(
+      withShape(a.getGradient(), {int64_t(a.getRows()),
+                                  typeOf(a.getGradient()).getShape().back()}));
   return success();
 }
 
@@ -353,7 +364,8 @@ LogicalResult GatherNdOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a,
     return emitOptionalError(loc, "index tuples in ", indices, " do not fit ",
                              operand, " with ", batch, " batch dims");
   SmallVector<int64_t> shape(indices.getShape().drop_back());
-  llvm::append_range(shape, operand.getShape().drop_front(batch + indices.getShape().back()));
+  llvm::append_range(
+      shape, operand.getShape().drop_front(batch + indices.getShape().back()));
   types.push_back(withShape(a.getOperand(), shape));
   return success();
 }
@@ -363,7 +375,8 @@ LogicalResult IotaOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a,
   if (int64_t(a.getCount()) < 0)
     return emitOptionalError(loc, "count must not be negative, but is ",
                              int64_t(a.getCount()));
-  types.push_back(RankedTensorType::get({int64_t(a.getCount())}, a.getElement()));
+  types.push_back(
+      RankedTensorType::get({int64_t(a.getCount())}, a.getElement()));
   return success();
 }
 
@@ -383,12 +396,13 @@ LogicalResult TransposeOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a,
   SmallVector<int64_t> sorted(a.getPermutation());
   llvm::sort(sorted);
   if (!llvm::equal(sorted, llvm::seq<int64_t>(0, operand.getRank())))
-    return emitOptionalError(loc, "permutation must hold each dim of the operand of rank ",
-                             operand.getRank(), " once, but is [", a.getPermutation(), "]");
-  types.push_back(withShape(a.getOperand(),
-                            llvm::map_to_vector(a.getPermutation(), [&](int64_t dim) {
-                              return operand.getDimSize(dim);
-                            })));
+    return emitOptionalError(
+        loc, "permutation must hold each dim of the operand of rank ",
+        operand.getRank(), " once, but is [", a.getPermutation(), "]");
+  types.push_back(withShape(
+      a.getOperand(), llvm::map_to_vector(a.getPermutation(), [&](int64_t dim) {
+        return operand.getDimSize(dim);
+      })));
   return success();
 }
 
@@ -416,8 +430,8 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a,
   auto first = typeOf(a.getParts().front());
   int64_t dim = a.getDim();
   if (dim < 0 || dim >= first.getRank())
-    return emitOptionalError(loc, "dim must be one of the operands' ", first.getRank(),
-                             ", but is ", dim);
+    return emitOptionalError(loc, "dim must be one of the operands' ",
+                             first.getRank(), ", but is ", dim);
   SmallVector<int64_t> shape(first.getShape());
   for (Value v : a.getParts().drop_front()) {
     auto type = typeOf(v);
@@ -438,16 +452,18 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a,
 // Losses
 //===----------------------------------------------------------------------===//
 
-LogicalResult CrossEntropyOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a,
-                                               Types &types) {
+LogicalResult CrossEntropyOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                               Adaptor a, Types &types) {
   if (failed(needsRank(loc, a.getLogits(), 1, "logits")))
     return failure();
   types.push_back(withShape(a.getLogits(), {}));
-  types.push_back(withShape(a.getLogits(), typeOf(a.getLogits()).getShape().drop_back()));
+  types.push_back(
+      withShape(a.getLogits(), typeOf(a.getLogits()).getShape().drop_back()));
   return success();
 }
 LogicalResult CrossEntropyBackwardOp::inferReturnTypes(MLIRContext *, Loc,
-                                                       Adaptor a, Types &types) {
+                                                       Adaptor a,
+                                                       Types &types) {
   types.push_back(a.getLogits().getType());
   return success();
 }

@@ -1,7 +1,8 @@
 //===- HetVerify.cpp - verifiers of the het ops -----------------------------===//
 //
-// Constraints that inference does not imply. Labels (parameter_c1 ...) are those
-// of HetOps.td and of the test functions in test/dialects/Het/invalid.mlir.
+// Constraints that inference does not imply. Labels (parameter_c1 ...) are
+// those of HetOps.td and of the test functions in
+// test/dialects/Het/invalid.mlir.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,8 +40,9 @@ static LogicalResult verifyBox(Operation *op, RankedTensorType type,
   if (!type.hasStaticShape())
     return op->emitOpError("needs a static shape, but has ") << type;
   if (offsets.has_value() != global.has_value())
-    return op->emitOpError("has ") << (offsets ? "offsets" : "a global shape")
-                                   << " without " << (offsets ? "a global shape" : "offsets");
+    return op->emitOpError("has ")
+           << (offsets ? "offsets" : "a global shape") << " without "
+           << (offsets ? "a global shape" : "offsets");
   if (!offsets)
     return success();
   if (int64_t(offsets->size()) != type.getRank() ||
@@ -81,7 +83,9 @@ LogicalResult WeightSourceOp::verify() {
 LogicalResult DropoutOp::verify() {
   double p = getP().convertToDouble();
   if (!(p >= 0 && p < 1)) // dropout_c1; also refuses NaN
-    return emitOpError("needs a probability of at least 0 and below 1, but p is ") << p;
+    return emitOpError(
+               "needs a probability of at least 0 and below 1, but p is ")
+           << p;
   return verifyBox(*this, getType(), getOffsets(), getGlobalShape());
 }
 
@@ -102,12 +106,13 @@ LogicalResult IotaOp::verify() { return success(); }
 static LogicalResult verifyHasLastDim(Operation *op, Value v, StringRef name) {
   if (typeOf(v).getRank() >= 1)
     return success();
-  return op->emitOpError() << name << " must have rank 1 or more, but is " << v.getType();
+  return op->emitOpError() << name << " must have rank 1 or more, but is "
+                           << v.getType();
 }
 
 /// The vectors of a norm have the last extent of its operand.
-static LogicalResult verifyNormVector(Operation *op, Value operand, Value vector,
-                                      StringRef name) {
+static LogicalResult verifyNormVector(Operation *op, Value operand,
+                                      Value vector, StringRef name) {
   if (failed(verifyHasLastDim(op, operand, "operand")))
     return failure();
   int64_t last = typeOf(operand).getShape().back();
@@ -123,10 +128,13 @@ static LogicalResult verifyRows(Operation *op, Value operand, Value rows,
     return failure();
   if (typeOf(rows).getShape() == typeOf(operand).getShape().drop_back())
     return success();
-  return op->emitOpError() << name << " must have the operand's shape without its last dim, but is "
-                           << rows.getType() << " for " << operand.getType();
+  return op->emitOpError()
+         << name
+         << " must have the operand's shape without its last dim, but is "
+         << rows.getType() << " for " << operand.getType();
 }
-static LogicalResult verifyAlike(Operation *op, Value a, Value b, StringRef what) {
+static LogicalResult verifyAlike(Operation *op, Value a, Value b,
+                                 StringRef what) {
   if (a.getType() == b.getType())
     return success();
   return op->emitOpError() << what << " must have type " << a.getType()
@@ -164,12 +172,14 @@ static LogicalResult verifyAttention(OpT op) {
       query.getDimSize(0) != key.getDimSize(0) ||
       query.getDimSize(3) != key.getDimSize(3) ||
       key.getShape().take_front(3) != value.getShape().take_front(3))
-    return op.emitOpError("query [B, H, S, D], key [B, K, T, D] and value [B, K, T, Dv] "
-                          "do not agree: ")
+    return op.emitOpError(
+               "query [B, H, S, D], key [B, K, T, D] and value [B, K, T, Dv] "
+               "do not agree: ")
            << query << ", " << key << ", " << value;
   if (int64_t(op.getKvHeads().size()) != query.getDimSize(1))
-    return op.emitOpError("maps ") << op.getKvHeads().size() << " heads, but query has "
-                                   << query.getDimSize(1);
+    return op.emitOpError("maps ")
+           << op.getKvHeads().size() << " heads, but query has "
+           << query.getDimSize(1);
   for (auto [head, kv] : llvm::enumerate(op.getKvHeads()))
     if (kv < 0 || kv >= key.getDimSize(1))
       return op.emitOpError("maps query head ")
@@ -205,9 +215,12 @@ LogicalResult RotaryOp::verify() {
   SmallVector<int64_t> wanted(operand.getShape());
   wanted.back() = half;
   auto both = broadcastShapes(wanted, cos.getShape());
-  if (failed(both) || *both != wanted || 2 * half > operand.getDimSize(3) || half == 0)
-    return emitOpError("cos and sin must broadcast to [B, H, S, R/2] with R at most ")
-           << operand.getDimSize(3) << ", but are " << cos << " for " << operand;
+  if (failed(both) || *both != wanted || 2 * half > operand.getDimSize(3) ||
+      half == 0)
+    return emitOpError(
+               "cos and sin must broadcast to [B, H, S, R/2] with R at most ")
+           << operand.getDimSize(3) << ", but are " << cos << " for "
+           << operand;
   return success();
 }
 
@@ -230,7 +243,8 @@ LogicalResult ReshapeOp::verify() {
   auto operand = typeOf(getOperand()), result = getType();
   if (llvm::any_of(getShape(), [](int64_t n) { return n < 0; }))
     return emitOpError("shape must be static, but is [") << getShape() << "]";
-  if (operand.hasStaticShape() && operand.getNumElements() != result.getNumElements())
+  if (operand.hasStaticShape() &&
+      operand.getNumElements() != result.getNumElements())
     return emitOpError("cannot hold ")
            << operand.getNumElements() << " elements of " << operand << " in ["
            << getShape() << "], which has " << result.getNumElements();
@@ -241,27 +255,31 @@ LogicalResult BroadcastOp::verify() {
   auto both = broadcastShapes(typeOf(getOperand()).getShape(), getShape());
   if (succeeded(both) && ArrayRef<int64_t>(*both) == getShape())
     return success();
-  return emitOpError("cannot broadcast ") << getOperand().getType() << " to ["
-                                          << getShape() << "]";
+  return emitOpError("cannot broadcast ")
+         << getOperand().getType() << " to [" << getShape() << "]";
 }
 
-/// The part [offset, offset + stride * (size - 1)] of each dim lies within `whole`.
+/// The part [offset, offset + stride * (size - 1)] of each dim lies within
+/// `whole`.
 static LogicalResult verifyPart(Operation *op, ArrayRef<int64_t> offsets,
-                                ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides,
+                                ArrayRef<int64_t> sizes,
+                                ArrayRef<int64_t> strides,
                                 ArrayRef<int64_t> whole) {
   if (offsets.size() != whole.size() || sizes.size() != whole.size() ||
       strides.size() != whole.size())
-    return op->emitOpError("needs ") << whole.size() << " offsets, sizes and strides, but has "
-                                     << offsets.size() << ", " << sizes.size()
-                                     << " and " << strides.size();
+    return op->emitOpError("needs ")
+           << whole.size() << " offsets, sizes and strides, but has "
+           << offsets.size() << ", " << sizes.size() << " and "
+           << strides.size();
   for (auto [dim, offset, size, stride, extent] :
        llvm::enumerate(offsets, sizes, strides, whole)) {
     int64_t last = offset + stride * (size - 1);
     if (size < 0 || stride == 0 ||
-        (size > 0 && (offset < 0 || offset >= extent || last < 0 || last >= extent)))
+        (size > 0 &&
+         (offset < 0 || offset >= extent || last < 0 || last >= extent)))
       return op->emitOpError("reaches outside dim ")
-             << dim << " of extent " << extent << ": offset " << offset << ", size "
-             << size << ", stride " << stride;
+             << dim << " of extent " << extent << ": offset " << offset
+             << ", size " << size << ", stride " << stride;
   }
   return success();
 }

@@ -33,14 +33,22 @@ private:
 };
 
 ah_dtype dtypeOf(Type type) {
-  if (type.isF32()) return AH_F32;
-  if (type.isF16()) return AH_F16;
-  if (type.isBF16()) return AH_BF16;
-  if (type.isF64()) return AH_F64;
-  if (type.isInteger(1)) return AH_BOOL;
-  if (type.isInteger(8)) return type.isUnsignedInteger() ? AH_U8 : AH_I8;
-  if (type.isInteger(16)) return type.isUnsignedInteger() ? AH_U16 : AH_I16;
-  if (type.isInteger(32)) return AH_I32;
+  if (type.isF32())
+    return AH_F32;
+  if (type.isF16())
+    return AH_F16;
+  if (type.isBF16())
+    return AH_BF16;
+  if (type.isF64())
+    return AH_F64;
+  if (type.isInteger(1))
+    return AH_BOOL;
+  if (type.isInteger(8))
+    return type.isUnsignedInteger() ? AH_U8 : AH_I8;
+  if (type.isInteger(16))
+    return type.isUnsignedInteger() ? AH_U16 : AH_I16;
+  if (type.isInteger(32))
+    return AH_I32;
   assert(type.isInteger(64) && "the importer admits no other element type");
   return AH_I64;
 }
@@ -103,7 +111,8 @@ void Encoder::addBuffer(exec::BufferOp op) {
 }
 
 void Encoder::addParameter(exec::ParameterOp op) {
-  RankedTensorType type = cast<exec::BufferType>(op.getValue().getType()).getTensor();
+  RankedTensorType type =
+      cast<exec::BufferType>(op.getValue().getType()).getTensor();
   ah_parameter parameter = {};
   parameter.name = strings.add(op.getName());
   parameter.dtype = dtypeOf(type.getElementType());
@@ -115,10 +124,12 @@ void Encoder::addParameter(exec::ParameterOp op) {
   copyShape(parameter.box_offset, op.getOffsets());
   copyShape(parameter.box_size, type.getShape());
   parameter.parameter_buffer = bufferIndex(op.getValue());
-  parameter.gradient_buffer = op.getGradient() ? bufferIndex(op.getGradient()) : AH_NO_INDEX;
+  parameter.gradient_buffer =
+      op.getGradient() ? bufferIndex(op.getGradient()) : AH_NO_INDEX;
   for (unsigned i = 0; i < 2; ++i)
-    parameter.state_buffers[i] =
-        i < op.getStates().size() ? bufferIndex(op.getStates()[i]) : AH_NO_INDEX;
+    parameter.state_buffers[i] = i < op.getStates().size()
+                                     ? bufferIndex(op.getStates()[i])
+                                     : AH_NO_INDEX;
   if (op.getOwned()) {
     parameterOfGradient[op.getGradient()] = parameterTable.size();
     parameterOfValue[op.getValue()] = parameterTable.size();
@@ -169,7 +180,8 @@ static std::string nameOf(Operation *op) {
     name = launch.getKernel().str();
   auto command = cast<exec::CommandOpInterface>(op);
   SmallVector<Value> writes = command.getWrites(), reads = command.getReads();
-  Value subject = writes.empty() ? (reads.empty() ? Value() : reads.front()) : writes.front();
+  Value subject = writes.empty() ? (reads.empty() ? Value() : reads.front())
+                                 : writes.front();
   if (subject)
     if (auto buffer = subject.getDefiningOp<exec::BufferOp>())
       name += " " + buffer.getName().str();
@@ -186,14 +198,17 @@ LogicalResult Encoder::addCommand(exec::CommandOpInterface op, bool inLoop) {
     for (Value v : values)
       operandTable.push_back(bufferIndex(v));
   };
-  auto bytesOf = [](Value v) { return cast<exec::BufferType>(v.getType()).getSizeInBytes(); };
+  auto bytesOf = [](Value v) {
+    return cast<exec::BufferType>(v.getType()).getSizeInBytes();
+  };
 
   LogicalResult result =
       llvm::TypeSwitch<Operation *, LogicalResult>(op)
           .Case([&](exec::LaunchOp launch) -> LogicalResult {
             auto kernel = kernels.find(launch.getKernel());
             if (kernel == kernels.end())
-              return launch.emitOpError("launches @") << launch.getKernel() << ", which is no kernel";
+              return launch.emitOpError("launches @")
+                     << launch.getKernel() << ", which is no kernel";
             command.kind = AH_LAUNCH;
             command.args[0] = kernel->second;
             operands(launch.getBuffers());
@@ -205,7 +220,8 @@ LogicalResult Encoder::addCommand(exec::CommandOpInterface op, bool inLoop) {
             operands({gemm.getA(), gemm.getB(), gemm.getC()});
             ArrayRef<int64_t> sizes = gemm.getSizes();
             ah_gemm entry = {};
-            entry.batch = sizes[0], entry.m = sizes[1], entry.n = sizes[2], entry.k = sizes[3];
+            entry.batch = sizes[0], entry.m = sizes[1], entry.n = sizes[2],
+            entry.k = sizes[3];
             entry.lda = gemm.getTransposeA() ? entry.m : entry.k;
             entry.ldb = gemm.getTransposeB() ? entry.k : entry.n;
             entry.ldc = entry.n;
@@ -271,7 +287,8 @@ LogicalResult Encoder::addCommand(exec::CommandOpInterface op, bool inLoop) {
           .Case([&](exec::FeedOp feed) -> LogicalResult {
             auto input = inputs.find(feed.getInput());
             if (input == inputs.end())
-              return feed.emitOpError("feeds \"") << feed.getInput() << "\", which is not declared";
+              return feed.emitOpError("feeds \"")
+                     << feed.getInput() << "\", which is not declared";
             command.kind = AH_FEED;
             command.args[0] = input->second;
             operands(feed.getTo());
@@ -285,7 +302,8 @@ LogicalResult Encoder::addCommand(exec::CommandOpInterface op, bool inLoop) {
           .Case([&](exec::EmitOp emit) -> LogicalResult {
             auto output = outputs.find(emit.getOutput());
             if (output == outputs.end())
-              return emit.emitOpError("gives \"") << emit.getOutput() << "\", which is not declared";
+              return emit.emitOpError("gives \"")
+                     << emit.getOutput() << "\", which is not declared";
             command.kind = AH_OUTPUT;
             command.args[0] = output->second;
             operands(emit.getFrom());
@@ -294,7 +312,8 @@ LogicalResult Encoder::addCommand(exec::CommandOpInterface op, bool inLoop) {
           .Case([&](exec::NormOp norm) -> LogicalResult {
             auto parameter = parameterOfGradient.find(norm.getGradient());
             if (parameter == parameterOfGradient.end())
-              return norm.emitOpError("counts a gradient that no owned parameter has");
+              return norm.emitOpError(
+                  "counts a gradient that no owned parameter has");
             command.kind = AH_NORM;
             command.args[0] = parameter->second;
             operands(norm.getGradient());
@@ -307,7 +326,8 @@ LogicalResult Encoder::addCommand(exec::CommandOpInterface op, bool inLoop) {
           .Case([&](exec::UpdateOp update) -> LogicalResult {
             auto parameter = parameterOfValue.find(update.getValue());
             if (parameter == parameterOfValue.end())
-              return update.emitOpError("updates a parameter that is not owned");
+              return update.emitOpError(
+                  "updates a parameter that is not owned");
             command.kind = AH_UPDATE;
             command.args[0] = parameter->second;
             operands({update.getValue(), update.getGradient()});
@@ -354,19 +374,21 @@ template <typename T>
 void Encoder::append(ah_table &table, const std::vector<T> &elements) {
   blob.resize(llvm::alignTo(blob.size(), 8));
   table = {blob.size(), uint32_t(elements.size()), sizeof(T)};
-  blob.append(reinterpret_cast<const char *>(elements.data()), elements.size() * sizeof(T));
+  blob.append(reinterpret_cast<const char *>(elements.data()),
+              elements.size() * sizeof(T));
 }
 
 FailureOr<std::string> Encoder::run() {
   if (!program.getSpaceBytes())
-    return program.emitOpError("has no memory plan; run exec-plan-memory first");
+    return program.emitOpError(
+        "has no memory plan; run exec-plan-memory first");
   Block &body = program.getBody().front();
   for (auto op : body.getOps<exec::BufferOp>()) {
     if (!op.getOffset())
       return op.emitOpError("has no place; run exec-plan-memory first");
     if (op.getType().getTensor().getRank() > AH_MAX_RANK)
       return op.emitOpError("has rank ") << op.getType().getTensor().getRank()
-             << ", the most is " << AH_MAX_RANK;
+                                         << ", the most is " << AH_MAX_RANK;
     addBuffer(op);
   }
   for (auto op : body.getOps<exec::EventOp>()) {
@@ -381,7 +403,8 @@ FailureOr<std::string> Encoder::run() {
     addOutput(op);
   bool reportsLoss = false;
   for (auto op : body.getOps<exec::StreamOp>()) {
-    ah_stream stream = {strings.add(op.getName()), uint32_t(commandTable.size()), 0,
+    ah_stream stream = {strings.add(op.getName()),
+                        uint32_t(commandTable.size()), 0,
                         op.getCommunication()};
     if (failed(addCommands(op.getBody().front(), false)))
       return failure();
@@ -432,7 +455,8 @@ FailureOr<std::string> Encoder::run() {
   append(header.outputs, outputTable);
   append(header.streams, streamTable);
   append(header.events, eventTable);
-  append(header.strings, std::vector<char>(strings.bytes.begin(), strings.bytes.end()));
+  append(header.strings,
+         std::vector<char>(strings.bytes.begin(), strings.bytes.end()));
   blob.resize(llvm::alignTo(blob.size(), 8));
   header.total_bytes = blob.size();
   std::memcpy(blob.data(), &header, sizeof(header));
@@ -442,7 +466,8 @@ FailureOr<std::string> Encoder::run() {
 } // namespace
 
 FailureOr<std::string>
-autohet::encodeProgram(exec::ProgramOp program, const llvm::StringMap<unsigned> &kernelIndex,
+autohet::encodeProgram(exec::ProgramOp program,
+                       const llvm::StringMap<unsigned> &kernelIndex,
                        const ProgramFacts &facts) {
   return Encoder(program, kernelIndex, facts).run();
 }

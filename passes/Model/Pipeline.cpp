@@ -13,10 +13,13 @@
 
 using namespace mlir;
 
-void autohet::buildModelPipeline(OpPassManager &pm, const ModelPipelineOptions &options) {
-  auto add = [&](std::unique_ptr<Pass> pass) { pm.addNestedPass<func::FuncOp>(std::move(pass)); };
-  // Nodes get their meaning. Which constants are parameters is decided while each
-  // use is still an op of its own.
+void autohet::buildModelPipeline(OpPassManager &pm,
+                                 const ModelPipelineOptions &options) {
+  auto add = [&](std::unique_ptr<Pass> pass) {
+    pm.addNestedPass<func::FuncOp>(std::move(pass));
+  };
+  // Nodes get their meaning. Which constants are parameters is decided while
+  // each use is still an op of its own.
   OnnxToHetOptions import;
   import.batch = options.batch;
   import.batchDim = options.batchDim;
@@ -72,6 +75,7 @@ void autohet::buildModelPipeline(OpPassManager &pm, const ModelPipelineOptions &
 
 void autohet::registerModelPipelines() {
   PassPipelineRegistration<ModelPipelineOptions>(
-      "autohet-model", "From a file's nodes to the differentiated model in units",
+      "autohet-model",
+      "From a file's nodes to the differentiated model in units",
       buildModelPipeline);
 }

@@ -37,7 +37,8 @@ StringRef unitOf(Operation *op) {
 
 /// Parameters are held wherever they are used.
 bool isAnywhere(Operation *op) {
-  return isa<het::ParameterOp, het::ConstantOp>(op) || unitOf(op) == kInputsUnit;
+  return isa<het::ParameterOp, het::ConstantOp>(op) ||
+         unitOf(op) == kInputsUnit;
 }
 
 bool isForward(Operation *op) {
@@ -82,7 +83,8 @@ private:
           assert(to && "what belongs nowhere reads inputs only");
           if (*to < *from && isForward(user))
             return op.emitOpError("is in stage ")
-                   << *from << ", but stage " << *to << " reads it in the forward part";
+                   << *from << ", but stage " << *to
+                   << " reads it in the forward part";
           if (*to != *from)
             edges[result].insert(*to);
         }
@@ -118,8 +120,9 @@ private:
       for (Value result : op.getResults())
         if (auto readers = edges.find(result); readers != edges.end())
           for (unsigned reader : readers->second) {
-            auto send = dist::SendOp::create(builder, op.getLoc(), mapping.lookup(result),
-                                             reader, channels.lookup({result, reader}), false);
+            auto send = dist::SendOp::create(
+                builder, op.getLoc(), mapping.lookup(result), reader,
+                channels.lookup({result, reader}), false);
             copyPlace(copy, send);
           }
     }
@@ -127,7 +130,8 @@ private:
   }
 
   /// Makes `value` available in the stage that is being cut, before `reader`.
-  void bring(OpBuilder &builder, Value value, Operation *reader, unsigned stage) {
+  void bring(OpBuilder &builder, Value value, Operation *reader,
+             unsigned stage) {
     if (mapping.contains(value))
       return;
     Operation *op = value.getDefiningOp();
@@ -137,7 +141,8 @@ private:
       builder.clone(*op, mapping);
       return;
     }
-    auto recv = dist::RecvOp::create(builder, op->getLoc(), value.getType(), *stageOf(op),
+    auto recv = dist::RecvOp::create(builder, op->getLoc(), value.getType(),
+                                     *stageOf(op),
                                      channels.lookup({value, stage}), false);
     copyPlace(reader, recv);
     mapping.map(value, recv.getResult());
@@ -149,7 +154,8 @@ private:
         to->setAttr(name, attribute);
   }
 
-  /// The results that this stage computes, and only the arguments that it reads.
+  /// The results that this stage computes, and only the arguments that it
+  /// reads.
   void finish(func::FuncOp func, OpBuilder &builder, unsigned stage) {
     SmallVector<Value> results;
     SmallVector<DictionaryAttr> attributes;
@@ -199,7 +205,8 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
   /// The plan of the option, else of the module.
   FailureOr<Plan> readPlan() {
     if (!stages.empty()) {
-      llvm::Expected<std::vector<Replica>> replicas = parseStageAssignment(stages);
+      llvm::Expected<std::vector<Replica>> replicas =
+          parseStageAssignment(stages);
       if (!replicas)
         return error("stages: " + llvm::toString(replicas.takeError()));
       Plan plan;
@@ -212,7 +219,8 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
     }
     auto text = getOperation()->getAttrOfType<StringAttr>(dist::kPlanAttr);
     if (!text)
-      return error("has no plan: give the option 'stages' or the attribute 'dist.plan'");
+      return error(
+          "has no plan: give the option 'stages' or the attribute 'dist.plan'");
     llvm::Expected<Plan> plan = parsePlan(text.getValue(), "dist.plan");
     if (!plan)
       return error(llvm::toString(plan.takeError()));
@@ -224,7 +232,8 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
     UnitTable table;
     llvm::StringSet<> seen;
     for (Operation &op : model.getBody().front())
-      if (!isAnywhere(&op) && !isa<func::ReturnOp>(op) && seen.insert(unitOf(&op)).second) {
+      if (!isAnywhere(&op) && !isa<func::ReturnOp>(op) &&
+          seen.insert(unitOf(&op)).second) {
         Unit unit;
         unit.id = unitOf(&op).str();
         table.units.push_back(std::move(unit));
@@ -232,9 +241,11 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
     return table;
   }
 
-  /// Ranks by device name: a node's are consecutive, in the order of its devices.
+  /// Ranks by device name: a node's are consecutive, in the order of its
+  /// devices.
   static llvm::StringMap<int64_t> rankDevices(const Plan &plan) {
-    llvm::MapVector<StringRef, SmallVector<std::pair<unsigned, StringRef>>> nodes;
+    llvm::MapVector<StringRef, SmallVector<std::pair<unsigned, StringRef>>>
+        nodes;
     for (const Replica &replica : plan.replicas)
       for (const Stage &stage : replica.stages)
         for (StringRef device : stage.devices) {
@@ -261,11 +272,13 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
     if (stage.tensor_parallel.empty())
       return success();
     if (stage.tensor_parallel.size() != stage.devices.size())
-      return error(place + "has " + llvm::Twine(stage.tensor_parallel.size()) + " shares for " +
-                   llvm::Twine(stage.devices.size()) + " devices");
+      return error(place + "has " + llvm::Twine(stage.tensor_parallel.size()) +
+                   " shares for " + llvm::Twine(stage.devices.size()) +
+                   " devices");
     for (int64_t share : stage.tensor_parallel)
       if (share < 1)
-        return error(place + "a share is " + llvm::Twine(share) + ", wanted 1 or more");
+        return error(place + "a share is " + llvm::Twine(share) +
+                     ", wanted 1 or more");
     return success();
   }
 
@@ -284,8 +297,8 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
       func::FuncOp model = models.lookup(replica.microbatch_size);
       if (!model)
         return error("has no model for microbatches of " +
-                     llvm::Twine(replica.microbatch_size) + " samples, which replica " +
-                     llvm::Twine(r) + " asks for");
+                     llvm::Twine(replica.microbatch_size) +
+                     " samples, which replica " + llvm::Twine(r) + " asks for");
       UnitTable table = unitsOf(model);
       llvm::StringMap<unsigned> stageOfUnit;
       SmallVector<dist::StageAttr> attributes;
@@ -293,38 +306,47 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
         if (failed(checkDevices(stage, r, s)))
           return failure();
         for (StringRef spec : stage.units) {
-          llvm::Expected<std::vector<unsigned>> units = expandUnits(spec, table);
+          llvm::Expected<std::vector<unsigned>> units =
+              expandUnits(spec, table);
           if (!units)
-            return error("replica " + llvm::Twine(r) + ", stage " + llvm::Twine(s) + ": " +
+            return error("replica " + llvm::Twine(r) + ", stage " +
+                         llvm::Twine(s) + ": " +
                          llvm::toString(units.takeError()));
           for (unsigned unit : *units)
             if (!stageOfUnit.try_emplace(table.units[unit].id, s).second)
-              return error("replica " + llvm::Twine(r) + " has unit " + table.units[unit].id +
-                           " in stage " + llvm::Twine(stageOfUnit.lookup(table.units[unit].id)) +
-                           " and in stage " + llvm::Twine(s));
+              return error(
+                  "replica " + llvm::Twine(r) + " has unit " +
+                  table.units[unit].id + " in stage " +
+                  llvm::Twine(stageOfUnit.lookup(table.units[unit].id)) +
+                  " and in stage " + llvm::Twine(s));
         }
-        attributes.push_back(stageAttr(replica, stage, r, s, ranks, firstSample, plan->global_batch));
+        attributes.push_back(stageAttr(replica, stage, r, s, ranks, firstSample,
+                                       plan->global_batch));
       }
       for (const Unit &unit : table.units)
         if (!stageOfUnit.count(unit.id))
-          return error("replica " + llvm::Twine(r) + " has unit " + unit.id + " in no stage");
+          return error("replica " + llvm::Twine(r) + " has unit " + unit.id +
+                       " in no stage");
       if (failed(ReplicaCutter(model, attributes, stageOfUnit).run()))
         return failure();
       firstSample += replica.microbatch_size * replica.microbatches;
     }
     if (firstSample != plan->global_batch)
-      return error("replicas do " + llvm::Twine(firstSample) + " samples a step, the plan says " +
+      return error("replicas do " + llvm::Twine(firstSample) +
+                   " samples a step, the plan says " +
                    llvm::Twine(plan->global_batch));
     for (auto &[batch, model] : models)
       model.erase();
     return success();
   }
 
-  dist::StageAttr stageAttr(const Replica &replica, const Stage &stage, int64_t r, int64_t s,
-                            const llvm::StringMap<int64_t> &ranks, int64_t firstSample,
-                            int64_t batch) {
+  dist::StageAttr stageAttr(const Replica &replica, const Stage &stage,
+                            int64_t r, int64_t s,
+                            const llvm::StringMap<int64_t> &ranks,
+                            int64_t firstSample, int64_t batch) {
     Builder builder(&getContext());
-    SmallVector<int64_t> stageRanks, weights(stage.tensor_parallel.begin(), stage.tensor_parallel.end());
+    SmallVector<int64_t> stageRanks,
+        weights(stage.tensor_parallel.begin(), stage.tensor_parallel.end());
     SmallVector<StringRef> names;
     for (StringRef device : stage.devices) {
       stageRanks.push_back(ranks.lookup(device));
@@ -332,11 +354,11 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
     }
     if (weights.empty())
       weights.assign(names.size(), 1);
-    return dist::StageAttr::get(&getContext(), r, s, replica.stages.size(), ranks.size(),
-                                builder.getDenseI64ArrayAttr(stageRanks),
-                                builder.getDenseI64ArrayAttr(weights),
-                                builder.getStrArrayAttr(names), replica.microbatches,
-                                replica.microbatch_size, firstSample, batch);
+    return dist::StageAttr::get(
+        &getContext(), r, s, replica.stages.size(), ranks.size(),
+        builder.getDenseI64ArrayAttr(stageRanks),
+        builder.getDenseI64ArrayAttr(weights), builder.getStrArrayAttr(names),
+        replica.microbatches, replica.microbatch_size, firstSample, batch);
   }
 
   llvm::StringSet<> usedDevices;

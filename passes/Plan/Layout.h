@@ -12,7 +12,9 @@ namespace autohet {
 /// A rank's part of a dim.
 struct Part {
   int64_t begin, size;
-  bool operator==(const Part &other) const { return begin == other.begin && size == other.size; }
+  bool operator==(const Part &other) const {
+    return begin == other.begin && size == other.size;
+  }
 };
 
 /// How a value lies on the ranks of a stage: whole on each, a partial sum on
@@ -25,13 +27,15 @@ struct Layout {
   llvm::SmallVector<Part> parts;
   bool isSum = false;
 
-  static Layout split(unsigned dim, llvm::ArrayRef<Part> parts, bool isSum = false) {
+  static Layout split(unsigned dim, llvm::ArrayRef<Part> parts,
+                      bool isSum = false) {
     return {Split, dim, llvm::SmallVector<Part>(parts), isSum};
   }
   static Layout sum() { return {Sum, 0, {}, false}; }
 
   bool operator==(const Layout &other) const {
-    return kind == other.kind && dim == other.dim && parts == other.parts && isSum == other.isSum;
+    return kind == other.kind && dim == other.dim && parts == other.parts &&
+           isSum == other.isSum;
   }
 };
 
@@ -42,7 +46,8 @@ llvm::SmallVector<Part> consecutiveParts(llvm::ArrayRef<int64_t> sizes);
 llvm::SmallVector<Part> scaleParts(llvm::ArrayRef<Part> parts, int64_t unit);
 
 /// The key/value heads that each rank's query heads read, as one range a rank.
-llvm::SmallVector<Part> keyValueParts(llvm::ArrayRef<Part> queryHeads, llvm::ArrayRef<int64_t> kvHeads);
+llvm::SmallVector<Part> keyValueParts(llvm::ArrayRef<Part> queryHeads,
+                                      llvm::ArrayRef<int64_t> kvHeads);
 
 /// Whether two parts share an index.
 bool haveOverlap(llvm::ArrayRef<Part> parts);
@@ -55,7 +60,8 @@ public:
   ShardSeeds(mlir::Block &stage, llvm::ArrayRef<int64_t> weights);
 
   /// The layout of this use's parameter.
-  Layout lookup(llvm::StringRef name, std::optional<llvm::ArrayRef<int64_t>> offsets) const;
+  Layout lookup(llvm::StringRef name,
+                std::optional<llvm::ArrayRef<int64_t>> offsets) const;
 
 private:
   void seedAttention(het::AttentionOp op);
@@ -67,7 +73,8 @@ private:
   static het::MatmulOp findProjection(mlir::Value value);
   /// Divides the parameter's output dim of `extent`·unit elements.
   void seedOutput(het::MatmulOp projection, llvm::ArrayRef<Part> parts);
-  static std::string key(llvm::StringRef name, std::optional<llvm::ArrayRef<int64_t>> offsets);
+  static std::string key(llvm::StringRef name,
+                         std::optional<llvm::ArrayRef<int64_t>> offsets);
 
   llvm::ArrayRef<int64_t> weights;
   llvm::StringMap<Layout> layouts;

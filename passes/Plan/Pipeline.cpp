@@ -11,7 +11,8 @@
 
 using namespace mlir;
 
-void autohet::buildPlanPipeline(OpPassManager &pm, const PlanPipelineOptions &options) {
+void autohet::buildPlanPipeline(OpPassManager &pm,
+                                const PlanPipelineOptions &options) {
   // Stages first: what is divided among a stage's devices depends on the stage.
   AssignStagesOptions assign;
   assign.stages = options.stages;
@@ -26,5 +27,6 @@ void autohet::buildPlanPipeline(OpPassManager &pm, const PlanPipelineOptions &op
 
 void autohet::registerPlanPipelines() {
   PassPipelineRegistration<PlanPipelineOptions>(
-      "autohet-plan", "From the model to each device's function", buildPlanPipeline);
+      "autohet-plan", "From the model to each device's function",
+      buildPlanPipeline);
 }

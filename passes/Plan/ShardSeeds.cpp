@@ -30,7 +30,8 @@ SmallVector<Part> autohet::scaleParts(ArrayRef<Part> parts, int64_t unit) {
   });
 }
 
-SmallVector<Part> autohet::keyValueParts(ArrayRef<Part> queryHeads, ArrayRef<int64_t> kvHeads) {
+SmallVector<Part> autohet::keyValueParts(ArrayRef<Part> queryHeads,
+                                         ArrayRef<int64_t> kvHeads) {
   return llvm::map_to_vector(queryHeads, [&](const Part &part) {
     ArrayRef<int64_t> read = kvHeads.slice(part.begin, part.size);
     int64_t first = *llvm::min_element(read), last = *llvm::max_element(read);
@@ -47,13 +48,16 @@ bool autohet::haveOverlap(ArrayRef<Part> parts) {
   return false;
 }
 
-static RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
+static RankedTensorType typeOf(Value v) {
+  return cast<RankedTensorType>(v.getType());
+}
 
 /// The dims of a product's parameter that are not summed over.
 static SmallVector<int64_t> outputDims(het::MatmulOp op) {
   SmallVector<int64_t> dims;
   for (int64_t dim = 0; dim < typeOf(op.getRhs()).getRank(); ++dim)
-    if (!llvm::is_contained(op.getRhsContract(), dim) && !llvm::is_contained(op.getRhsBatch(), dim))
+    if (!llvm::is_contained(op.getRhsContract(), dim) &&
+        !llvm::is_contained(op.getRhsBatch(), dim))
       dims.push_back(dim);
   return dims;
 }
@@ -63,7 +67,8 @@ static bool isForward(Operation *op) {
   return !phase || phase.getValue() == "forward";
 }
 
-ShardSeeds::ShardSeeds(Block &stage, ArrayRef<int64_t> weights) : weights(weights) {
+ShardSeeds::ShardSeeds(Block &stage, ArrayRef<int64_t> weights)
+    : weights(weights) {
   for (Operation &op : stage) {
     if (!isForward(&op))
       continue;
@@ -78,7 +83,8 @@ ShardSeeds::ShardSeeds(Block &stage, ArrayRef<int64_t> weights) : weights(weight
   }
 }
 
-std::string ShardSeeds::key(StringRef name, std::optional<ArrayRef<int64_t>> offsets) {
+std::string ShardSeeds::key(StringRef name,
+                            std::optional<ArrayRef<int64_t>> offsets) {
   std::string text = name.str();
   if (offsets)
     for (int64_t offset : *offsets)
@@ -86,14 +92,16 @@ std::string ShardSeeds::key(StringRef name, std::optional<ArrayRef<int64_t>> off
   return text;
 }
 
-Layout ShardSeeds::lookup(StringRef name, std::optional<ArrayRef<int64_t>> offsets) const {
+Layout ShardSeeds::lookup(StringRef name,
+                          std::optional<ArrayRef<int64_t>> offsets) const {
   return layouts.lookup(key(name, offsets));
 }
 
 het::MatmulOp ShardSeeds::findProjection(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (auto product = dyn_cast<het::MatmulOp>(op))
-      return product.getRhs().getDefiningOp<het::ParameterOp>() && outputDims(product).size() == 1
+      return product.getRhs().getDefiningOp<het::ParameterOp>() &&
+                     outputDims(product).size() == 1
                  ? product
                  : nullptr;
     if (isa<het::ReshapeOp, het::TransposeOp, het::RotaryOp>(op)) {
@@ -102,7 +110,10 @@ het::MatmulOp ShardSeeds::findProjection(Value value) {
     }
     // A bias or a scale: the side that is not a parameter or a constant.
     if (isa<het::AddOp, het::MulOp>(op)) {
-      auto isSide = [](Value v) { return isa_and_nonnull<het::ParameterOp, het::ConstantOp>(v.getDefiningOp()); };
+      auto isSide = [](Value v) {
+        return isa_and_nonnull<het::ParameterOp, het::ConstantOp>(
+            v.getDefiningOp());
+      };
       if (isSide(op->getOperand(1)))
         value = op->getOperand(0);
       else if (isSide(op->getOperand(0)))
@@ -128,14 +139,17 @@ static bool allHaveSome(ArrayRef<int64_t> sizes) {
 }
 
 void ShardSeeds::seedAttention(het::AttentionOp op) {
-  SmallVector<int64_t> heads = splitExtent(typeOf(op.getQuery()).getDimSize(1), weights);
-  het::MatmulOp query = findProjection(op.getQuery()), key = findProjection(op.getKey()),
+  SmallVector<int64_t> heads =
+      splitExtent(typeOf(op.getQuery()).getDimSize(1), weights);
+  het::MatmulOp query = findProjection(op.getQuery()),
+                key = findProjection(op.getKey()),
                 value = findProjection(op.getValue());
   if (!allHaveSome(heads) || !query || !key || !value)
     return;
   SmallVector<Part> queryHeads = consecutiveParts(heads);
   SmallVector<Part> kvHeads = keyValueParts(queryHeads, op.getKvHeads());
-  seedOutput(query, scaleParts(queryHeads, typeOf(op.getQuery()).getDimSize(3)));
+  seedOutput(query,
+             scaleParts(queryHeads, typeOf(op.getQuery()).getDimSize(3)));
   seedOutput(key, scaleParts(kvHeads, typeOf(op.getKey()).getDimSize(3)));
   seedOutput(value, scaleParts(kvHeads, typeOf(op.getValue()).getDimSize(3)));
 }
@@ -147,7 +161,8 @@ static bool feedsProducts(Value value) {
       return true;
     if (isa<het::MatmulOp>(user))
       return true;
-    return isa<het::MulOp, het::DropoutOp>(user) && feedsProducts(user->getResult(0));
+    return isa<het::MulOp, het::DropoutOp>(user) &&
+           feedsProducts(user->getResult(0));
   });
 }
 
@@ -158,14 +173,16 @@ void ShardSeeds::seedActivation(Operation *op) {
   if (!projection)
     return;
   auto parameter = typeOf(projection.getRhs());
-  SmallVector<int64_t> sizes = splitExtent(parameter.getDimSize(outputDims(projection).front()), weights);
+  SmallVector<int64_t> sizes = splitExtent(
+      parameter.getDimSize(outputDims(projection).front()), weights);
   if (!allHaveSome(sizes))
     return;
   seedOutput(projection, consecutiveParts(sizes));
   // A gated MLP: the other factor is divided alike.
   for (Operation *user : op->getResult(0).getUsers())
     if (auto gate = dyn_cast<het::MulOp>(user); gate && isForward(user)) {
-      Value other = gate.getLhs() == op->getResult(0) ? gate.getRhs() : gate.getLhs();
+      Value other =
+          gate.getLhs() == op->getResult(0) ? gate.getRhs() : gate.getLhs();
       if (het::MatmulOp up = findProjection(other);
           up && typeOf(up.getRhs()).getDimSize(outputDims(up).front()) ==
                     parameter.getDimSize(outputDims(projection).front()))
@@ -187,7 +204,8 @@ void ShardSeeds::seedEmbedding(het::EmbeddingOp op) {
 
 void ShardSeeds::seedHead(het::CrossEntropyOp op) {
   het::MatmulOp projection = findProjection(op.getLogits());
-  SmallVector<int64_t> sizes = splitExtent(typeOf(op.getLogits()).getShape().back(), weights);
+  SmallVector<int64_t> sizes =
+      splitExtent(typeOf(op.getLogits()).getShape().back(), weights);
   if (projection && allHaveSome(sizes))
     seedOutput(projection, consecutiveParts(sizes));
 }

@@ -15,29 +15,39 @@
 using namespace mlir;
 using namespace autohet;
 
-static RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
+static RankedTensorType typeOf(Value v) {
+  return cast<RankedTensorType>(v.getType());
+}
 
-StageSharder::StageSharder(func::FuncOp stage, const StageRanks &allRanks, int64_t &nextChannel)
-    : stage(stage), info(stage->getAttrOfType<dist::StageAttr>(dist::kStageAttr)), allRanks(allRanks),
-      nextChannel(nextChannel), ranks(info.getRanks().asArrayRef()),
+StageSharder::StageSharder(func::FuncOp stage, const StageRanks &allRanks,
+                           int64_t &nextChannel)
+    : stage(stage),
+      info(stage->getAttrOfType<dist::StageAttr>(dist::kStageAttr)),
+      allRanks(allRanks), nextChannel(nextChannel),
+      ranks(info.getRanks().asArrayRef()),
       seeds(stage.getBody().front(), info.getWeights().asArrayRef()) {}
 
 LogicalResult StageSharder::run() {
   Block &source = stage.getBody().front();
   for (unsigned rank = 0; rank < size(); ++rank) {
     OpBuilder builder(stage->getContext());
-    builder.setInsertionPointAfter(rank ? funcs.back().getOperation() : stage.getOperation());
+    builder.setInsertionPointAfter(rank ? funcs.back().getOperation()
+                                        : stage.getOperation());
     auto device = cast<StringAttr>(info.getDevices()[rank]);
-    auto func = func::FuncOp::create(builder, stage.getLoc(), device.getValue(), stage.getFunctionType());
-    if (ArrayAttr attributes = stage.getAllArgAttrs()) // null where there are none
+    auto func = func::FuncOp::create(builder, stage.getLoc(), device.getValue(),
+                                     stage.getFunctionType());
+    if (ArrayAttr attributes =
+            stage.getAllArgAttrs()) // null where there are none
       func.setAllArgAttrs(attributes);
     func->setAttr(dist::kProgramAttr,
-                  dist::ProgramAttr::get(stage->getContext(), device, ranks[rank], info.getWorld(),
-                                         info.getReplica(), info.getStage(), info.getStages(),
-                                         info.getMicrobatches(), info.getMicrobatchSize(),
-                                         info.getFirstSample(), info.getGlobalBatch()));
+                  dist::ProgramAttr::get(
+                      stage->getContext(), device, ranks[rank], info.getWorld(),
+                      info.getReplica(), info.getStage(), info.getStages(),
+                      info.getMicrobatches(), info.getMicrobatchSize(),
+                      info.getFirstSample(), info.getGlobalBatch()));
     Block *body = func.addEntryBlock();
-    for (auto [from, to] : llvm::zip_equal(source.getArguments(), body->getArguments()))
+    for (auto [from, to] :
+         llvm::zip_equal(source.getArguments(), body->getArguments()))
       locals[from].push_back(to);
     funcs.push_back(func);
     builders.push_back(OpBuilder::atBlockEnd(body));
@@ -47,7 +57,8 @@ LogicalResult StageSharder::run() {
       return failure();
   // A parameter that is divided is held in parts only.
   for (func::FuncOp func : funcs)
-    for (auto parameter : llvm::make_early_inc_range(func.getOps<het::ParameterOp>()))
+    for (auto parameter :
+         llvm::make_early_inc_range(func.getOps<het::ParameterOp>()))
       if (size() > 1 && parameter->use_empty())
         parameter.erase();
   return success();
@@ -58,7 +69,8 @@ LogicalResult StageSharder::run() {
 //===----------------------------------------------------------------------===//
 
 /// `type` with a rank's part of the divided dim.
-static RankedTensorType localType(RankedTensorType type, const Layout &layout, unsigned rank) {
+static RankedTensorType localType(RankedTensorType type, const Layout &layout,
+                                  unsigned rank) {
   if (layout.kind != Layout::Split)
     return type;
   SmallVector<int64_t> shape(type.getShape());
@@ -66,7 +78,8 @@ static RankedTensorType localType(RankedTensorType type, const Layout &layout, u
   return RankedTensorType::get(shape, type.getElementType());
 }
 
-Operation *StageSharder::cloneLocal(Operation *op, unsigned rank, ValueRange operands,
+Operation *StageSharder::cloneLocal(Operation *op, unsigned rank,
+                                    ValueRange operands,
                                     ArrayRef<Layout> results) {
   OpBuilder &builder = builders[rank];
   Operation *copy = builder.clone(*op);
@@ -81,9 +94,12 @@ Operation *StageSharder::cloneLocal(Operation *op, unsigned rank, ValueRange ope
   ArrayRef<int64_t> shape = typeOf(copy->getResult(0)).getShape();
   auto whole = typeOf(op->getResult(0));
   llvm::TypeSwitch<Operation *>(copy)
-      .Case<het::ReshapeOp, het::BroadcastOp, het::SliceBackwardOp>([&](auto local) { local.setShape(shape); })
+      .Case<het::ReshapeOp, het::BroadcastOp, het::SliceBackwardOp>(
+          [&](auto local) { local.setShape(shape); })
       .Case([&](het::SliceOp local) { local.setSizes(shape); })
-      .Case([&](het::CrossEntropyBackwardOp local) { local.setFirstClass(part.begin); })
+      .Case([&](het::CrossEntropyBackwardOp local) {
+        local.setFirstClass(part.begin);
+      })
       .Case([&](het::DropoutOp local) {
         SmallVector<int64_t> offsets(whole.getRank(), 0);
         offsets[layout.dim] = part.begin;
@@ -93,7 +109,8 @@ Operation *StageSharder::cloneLocal(Operation *op, unsigned rank, ValueRange ope
   return copy;
 }
 
-void StageSharder::setResults(Operation *op, ArrayRef<Operation *> clones, ArrayRef<Layout> results) {
+void StageSharder::setResults(Operation *op, ArrayRef<Operation *> clones,
+                              ArrayRef<Layout> results) {
   for (auto [i, result] : llvm::enumerate(op->getResults())) {
     Locals values;
     for (Operation *clone : clones)
@@ -110,8 +127,10 @@ void StageSharder::expandWhole(Operation *op) {
   SmallVector<Operation *> clones;
   SmallVector<Layout> results(op->getNumResults());
   for (unsigned rank = 0; rank < size(); ++rank)
-    clones.push_back(cloneLocal(op, rank,
-                                llvm::map_to_vector(operands, [&](Locals &l) { return l[rank]; }), results));
+    clones.push_back(cloneLocal(
+        op, rank,
+        llvm::map_to_vector(operands, [&](Locals &l) { return l[rank]; }),
+        results));
   setResults(op, clones, results);
 }
 
@@ -122,14 +141,17 @@ void StageSharder::expandWhole(Operation *op) {
 /// Whether the op maps a sum of inputs to the sum of its results.
 static bool isLinear(Operation *op) {
   if (auto reduce = dyn_cast<het::ReduceOp>(op))
-    return reduce.getKind() == het::ReduceKind::sum || reduce.getKind() == het::ReduceKind::mean;
-  return isa<het::AddOp, het::SubOp, het::NegOp, het::ReshapeOp, het::TransposeOp, het::SliceOp,
-             het::SliceBackwardOp, het::ConcatOp, het::BroadcastOp, het::RotaryOp>(op);
+    return reduce.getKind() == het::ReduceKind::sum ||
+           reduce.getKind() == het::ReduceKind::mean;
+  return isa<het::AddOp, het::SubOp, het::NegOp, het::ReshapeOp,
+             het::TransposeOp, het::SliceOp, het::SliceBackwardOp,
+             het::ConcatOp, het::BroadcastOp, het::RotaryOp>(op);
 }
 
 /// Whether factor `f` is the first, and so the divided, one of a dim; its unit
 /// is the number of elements that one index of it stands for.
-static std::optional<int64_t> unitOf(const het::ShardingRule &rule, const het::DimFactors &dim, unsigned f) {
+static std::optional<int64_t> unitOf(const het::ShardingRule &rule,
+                                     const het::DimFactors &dim, unsigned f) {
   if (dim.empty() || dim.front() != f)
     return std::nullopt;
   int64_t unit = 1;
@@ -138,12 +160,14 @@ static std::optional<int64_t> unitOf(const het::ShardingRule &rule, const het::D
   return unit;
 }
 
-/// Factors of extent 1 divide nothing and stand in the way of those behind them.
+/// Factors of extent 1 divide nothing and stand in the way of those behind
+/// them.
 static void dropUnitFactors(het::ShardingRule &rule) {
   auto drop = [&](SmallVectorImpl<het::TensorFactors> &tensors) {
     for (het::TensorFactors &tensor : tensors)
       for (het::DimFactors &dim : tensor)
-        llvm::erase_if(dim, [&](unsigned f) { return rule.factors[f].size == 1; });
+        llvm::erase_if(dim,
+                       [&](unsigned f) { return rule.factors[f].size == 1; });
   };
   drop(rule.operands);
   drop(rule.results);
@@ -162,10 +186,11 @@ LogicalResult StageSharder::expandByRule(Operation *op) {
     SmallVector<Operation *> clones;
     SmallVector<Layout> results(op->getNumResults(), Layout::sum());
     for (unsigned rank = 0; rank < size(); ++rank)
-      clones.push_back(cloneLocal(op, rank, llvm::map_to_vector(op->getOperands(), [&](Value v) {
-                                    return locals[v][rank];
-                                  }),
-                                  results));
+      clones.push_back(cloneLocal(
+          op, rank,
+          llvm::map_to_vector(op->getOperands(),
+                              [&](Value v) { return locals[v][rank]; }),
+          results));
     setResults(op, clones, results);
     return success();
   }
@@ -180,18 +205,23 @@ LogicalResult StageSharder::expandByRule(Operation *op) {
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     Layout layout = layoutOf(operand);
     if (layout.kind != Layout::Split || i >= rule.operands.size() ||
-        layout.dim >= rule.operands[i].size() || rule.operands[i][layout.dim].empty())
+        layout.dim >= rule.operands[i].size() ||
+        rule.operands[i][layout.dim].empty())
       continue;
     unsigned factor = rule.operands[i][layout.dim].front();
     int64_t unit = *unitOf(rule, rule.operands[i][layout.dim], factor);
     if (rule.factors[factor].kind == het::FactorKind::Blocked ||
-        llvm::any_of(layout.parts, [&](const Part &p) { return p.begin % unit || p.size % unit; }))
+        llvm::any_of(layout.parts, [&](const Part &p) {
+          return p.begin % unit || p.size % unit;
+        }))
       continue;
     // The parts in units of the factor.
-    SmallVector<Part> parts = llvm::map_to_vector(layout.parts, [&](const Part &p) {
-      return Part{p.begin / unit, p.size / unit};
-    });
-    auto layoutFor = [&](const het::TensorFactors &tensor) -> std::optional<Layout> {
+    SmallVector<Part> parts =
+        llvm::map_to_vector(layout.parts, [&](const Part &p) {
+          return Part{p.begin / unit, p.size / unit};
+        });
+    auto layoutFor =
+        [&](const het::TensorFactors &tensor) -> std::optional<Layout> {
       for (auto [dim, factors] : llvm::enumerate(tensor)) {
         if (std::optional<int64_t> scale = unitOf(rule, factors, factor))
           return Layout::split(dim, scaleParts(parts, *scale), layout.isSum);
@@ -216,7 +246,8 @@ LogicalResult StageSharder::expandByRule(Operation *op) {
     if (!possible)
       continue;
     // Copies in an overlap may not be summed over twice.
-    bool sums = llvm::any_of(results, [](const Layout &l) { return l.kind == Layout::Sum; });
+    bool sums = llvm::any_of(
+        results, [](const Layout &l) { return l.kind == Layout::Sum; });
     if (sums && !layout.isSum && haveOverlap(parts))
       continue;
 
@@ -226,7 +257,8 @@ LogicalResult StageSharder::expandByRule(Operation *op) {
       // factors of a product is a sum, the other whole.
       Layout asked = each;
       if (each.kind == Layout::Split && layoutOf(value).kind == Layout::Split &&
-          layoutOf(value).dim == each.dim && layoutOf(value).parts == each.parts)
+          layoutOf(value).dim == each.dim &&
+          layoutOf(value).parts == each.parts)
         asked = layoutOf(value);
       else if (each.kind == Layout::Split && value != operand)
         asked.isSum = false;
@@ -234,9 +266,10 @@ LogicalResult StageSharder::expandByRule(Operation *op) {
     }
     SmallVector<Operation *> clones;
     for (unsigned rank = 0; rank < size(); ++rank)
-      clones.push_back(cloneLocal(op, rank,
-                                  llvm::map_to_vector(operands, [&](Locals &l) { return l[rank]; }),
-                                  results));
+      clones.push_back(cloneLocal(
+          op, rank,
+          llvm::map_to_vector(operands, [&](Locals &l) { return l[rank]; }),
+          results));
     setResults(op, clones, results);
     return success();
   }
@@ -258,8 +291,8 @@ struct HeadParts {
 /// The local map from query heads to key/value heads, and where dropout's
 /// elements lie in all heads'.
 template <typename OpT>
-void setLocalHeads(OpT op, const HeadParts &heads, unsigned rank, RankedTensorType query,
-                   RankedTensorType key) {
+void setLocalHeads(OpT op, const HeadParts &heads, unsigned rank,
+                   RankedTensorType query, RankedTensorType key) {
   const Part &part = heads.query[rank];
   SmallVector<int64_t> map(op.getKvHeads().slice(part.begin, part.size));
   for (int64_t &head : map)
@@ -267,15 +300,17 @@ void setLocalHeads(OpT op, const HeadParts &heads, unsigned rank, RankedTensorTy
   op.setKvHeads(map);
   if (op.getDropoutP()) {
     op.setOffsets(SmallVector<int64_t>{0, part.begin, 0, 0});
-    op.setGlobalShape(SmallVector<int64_t>{query.getDimSize(0), query.getDimSize(1), query.getDimSize(2),
-                                           key.getDimSize(2)});
+    op.setGlobalShape(
+        SmallVector<int64_t>{query.getDimSize(0), query.getDimSize(1),
+                             query.getDimSize(2), key.getDimSize(2)});
   }
 }
 
 /// A mask with a dim of heads is divided like them.
 Layout maskLayout(Value mask, int64_t heads, const HeadParts &parts) {
   auto type = typeOf(mask);
-  if (type.getRank() < 3 || type.getDimSize(type.getRank() - 3) != heads || heads == 1)
+  if (type.getRank() < 3 || type.getDimSize(type.getRank() - 3) != heads ||
+      heads == 1)
     return Layout();
   return Layout::split(type.getRank() - 3, parts.query);
 }
@@ -289,52 +324,66 @@ LogicalResult StageSharder::expandAttention(het::AttentionOp op) {
     return success();
   }
   HeadParts heads{query.parts, keyValueParts(query.parts, op.getKvHeads())};
-  Layout byQuery = Layout::split(1, heads.query), byKey = Layout::split(1, heads.keyValue);
-  SmallVector<Locals> operands = {convert(op.getQuery(), byQuery, op), convert(op.getKey(), byKey, op),
+  Layout byQuery = Layout::split(1, heads.query),
+         byKey = Layout::split(1, heads.keyValue);
+  SmallVector<Locals> operands = {convert(op.getQuery(), byQuery, op),
+                                  convert(op.getKey(), byKey, op),
                                   convert(op.getValue(), byKey, op)};
   if (op.getMask())
     operands.push_back(convert(
-        op.getMask(), maskLayout(op.getMask(), typeOf(op.getQuery()).getDimSize(1), heads), op));
+        op.getMask(),
+        maskLayout(op.getMask(), typeOf(op.getQuery()).getDimSize(1), heads),
+        op));
   SmallVector<Layout> results = {byQuery, byQuery};
   SmallVector<Operation *> clones;
   for (unsigned rank = 0; rank < size(); ++rank) {
-    clones.push_back(cloneLocal(op, rank,
-                                llvm::map_to_vector(operands, [&](Locals &l) { return l[rank]; }), results));
-    setLocalHeads(cast<het::AttentionOp>(clones.back()), heads, rank, typeOf(op.getQuery()),
-                  typeOf(op.getKey()));
+    clones.push_back(cloneLocal(
+        op, rank,
+        llvm::map_to_vector(operands, [&](Locals &l) { return l[rank]; }),
+        results));
+    setLocalHeads(cast<het::AttentionOp>(clones.back()), heads, rank,
+                  typeOf(op.getQuery()), typeOf(op.getKey()));
   }
   setResults(op, clones, results);
   return success();
 }
 
-LogicalResult StageSharder::expandAttentionBackward(het::AttentionBackwardOp op) {
+LogicalResult
+StageSharder::expandAttentionBackward(het::AttentionBackwardOp op) {
   const Layout &query = layoutOf(op.getQuery());
   if (query.kind != Layout::Split || query.dim != 1) {
     expandWhole(op);
     return success();
   }
   HeadParts heads{query.parts, keyValueParts(query.parts, op.getKvHeads())};
-  Layout byQuery = Layout::split(1, heads.query), byKey = Layout::split(1, heads.keyValue);
+  Layout byQuery = Layout::split(1, heads.query),
+         byKey = Layout::split(1, heads.keyValue);
   SmallVector<Locals> operands;
-  for (auto [value, layout] : {std::pair<Value, Layout &>{op.getQuery(), byQuery},
-                               {op.getKey(), byKey},
-                               {op.getValue(), byKey},
-                               {op.getResult(), byQuery},
-                               {op.getLogSumExp(), byQuery},
-                               {op.getGradient(), byQuery}})
+  for (auto [value, layout] :
+       {std::pair<Value, Layout &>{op.getQuery(), byQuery},
+        {op.getKey(), byKey},
+        {op.getValue(), byKey},
+        {op.getResult(), byQuery},
+        {op.getLogSumExp(), byQuery},
+        {op.getGradient(), byQuery}})
     operands.push_back(convert(value, layout, op));
   if (op.getMask())
     operands.push_back(convert(
-        op.getMask(), maskLayout(op.getMask(), typeOf(op.getQuery()).getDimSize(1), heads), op));
+        op.getMask(),
+        maskLayout(op.getMask(), typeOf(op.getQuery()).getDimSize(1), heads),
+        op));
   // Ranks that read one key head each have a part of its gradient.
-  Layout keyGradient = Layout::split(1, heads.keyValue, haveOverlap(heads.keyValue));
+  Layout keyGradient =
+      Layout::split(1, heads.keyValue, haveOverlap(heads.keyValue));
   SmallVector<Layout> results = {byQuery, keyGradient, keyGradient};
   SmallVector<Operation *> clones;
   for (unsigned rank = 0; rank < size(); ++rank) {
-    clones.push_back(cloneLocal(op, rank,
-                                llvm::map_to_vector(operands, [&](Locals &l) { return l[rank]; }), results));
-    setLocalHeads(cast<het::AttentionBackwardOp>(clones.back()), heads, rank, typeOf(op.getQuery()),
-                  typeOf(op.getKey()));
+    clones.push_back(cloneLocal(
+        op, rank,
+        llvm::map_to_vector(operands, [&](Locals &l) { return l[rank]; }),
+        results));
+    setLocalHeads(cast<het::AttentionBackwardOp>(clones.back()), heads, rank,
+                  typeOf(op.getQuery()), typeOf(op.getKey()));
   }
   setResults(op, clones, results);
   return success();
@@ -347,63 +396,97 @@ LogicalResult StageSharder::expandAttentionBackward(het::AttentionBackwardOp op)
 /// Each rank has some classes. It finds the log of its sum of exponentials and
 /// the label's logit (0 where another rank has it); both are exchanged, one
 /// number a label, and every rank ends with the same loss.
-void StageSharder::expandCrossEntropy(het::CrossEntropyOp op, const Layout &logits) {
+void StageSharder::expandCrossEntropy(het::CrossEntropyOp op,
+                                      const Layout &logits) {
   Locals localLogits = locals[op.getLogits()];
   Locals labels = convert(op.getLabels(), Layout(), op);
   int64_t last = typeOf(op.getLogits()).getRank() - 1;
   Location loc = op.getLoc();
   Locals logSums, picked;
   auto scalar = [&](OpBuilder &b, Type element, double value) {
-    return mark(het::createSplat(b, loc, RankedTensorType::get({}, element), value).getDefiningOp<het::ConstantOp>(),
-                op).getResult();
+    return mark(het::createSplat(b, loc, RankedTensorType::get({}, element),
+                                 value)
+                    .getDefiningOp<het::ConstantOp>(),
+                op)
+        .getResult();
   };
   for (unsigned rank = 0; rank < size(); ++rank) {
     OpBuilder &b = builders[rank];
     Value x = localLogits[rank];
     Type index = typeOf(labels[rank]).getElementType();
     // max + log sum exp(x - max), row by row
-    Value top = mark(het::ReduceOp::create(b, loc, het::ReduceKind::max, x, ArrayRef<int64_t>{last}, true), op);
+    Value top = mark(het::ReduceOp::create(b, loc, het::ReduceKind::max, x,
+                                           ArrayRef<int64_t>{last}, true),
+                     op);
     Value shifted = mark(het::SubOp::create(b, loc, x, top), op);
     Value e = mark(het::ExpOp::create(b, loc, shifted), op);
-    Value sum = mark(het::ReduceOp::create(b, loc, het::ReduceKind::sum, e, ArrayRef<int64_t>{last}, true), op);
+    Value sum = mark(het::ReduceOp::create(b, loc, het::ReduceKind::sum, e,
+                                           ArrayRef<int64_t>{last}, true),
+                     op);
     Value logSum = mark(het::LogOp::create(b, loc, sum), op);
     logSums.push_back(mark(het::AddOp::create(b, loc, logSum, top), op));
     // the label's logit, if its class is here
     const Part &part = logits.parts[rank];
-    Value classes = mark(het::IotaOp::create(b, loc, part.begin, 1, part.size, index), op);
+    Value classes =
+        mark(het::IotaOp::create(b, loc, part.begin, 1, part.size, index), op);
     SmallVector<int64_t> column(typeOf(labels[rank]).getShape());
     column.push_back(1);
-    Value label = mark(het::ReshapeOp::create(b, loc, labels[rank], column), op);
-    Value is = mark(het::CompareOp::create(b, loc, het::ComparePredicate::eq, label, classes), op);
-    Value only = mark(het::SelectOp::create(b, loc, is, x, scalar(b, typeOf(x).getElementType(), 0)), op);
-    picked.push_back(mark(het::ReduceOp::create(b, loc, het::ReduceKind::sum, only, ArrayRef<int64_t>{last}, true), op));
+    Value label =
+        mark(het::ReshapeOp::create(b, loc, labels[rank], column), op);
+    Value is = mark(het::CompareOp::create(b, loc, het::ComparePredicate::eq,
+                                           label, classes),
+                    op);
+    Value only =
+        mark(het::SelectOp::create(b, loc, is, x,
+                                   scalar(b, typeOf(x).getElementType(), 0)),
+             op);
+    picked.push_back(
+        mark(het::ReduceOp::create(b, loc, het::ReduceKind::sum, only,
+                                   ArrayRef<int64_t>{last}, true),
+             op));
   }
-  SmallVector<Locals> allSums = exchange(logSums, op), allPicked = exchange(picked, op);
+  SmallVector<Locals> allSums = exchange(logSums, op),
+                      allPicked = exchange(picked, op);
   Locals losses, rows;
   for (unsigned rank = 0; rank < size(); ++rank) {
     OpBuilder &b = builders[rank];
     Value top = allSums[rank].front(), label = allPicked[rank].front();
     for (unsigned from = 1; from < size(); ++from) {
       top = mark(het::MaxOp::create(b, loc, top, allSums[rank][from]), op);
-      label = mark(het::AddOp::create(b, loc, label, allPicked[rank][from]), op);
+      label =
+          mark(het::AddOp::create(b, loc, label, allPicked[rank][from]), op);
     }
     Value sum;
     for (Value part : allSums[rank]) {
-      Value e = mark(het::ExpOp::create(b, loc, mark(het::SubOp::create(b, loc, part, top), op)), op);
+      Value e =
+          mark(het::ExpOp::create(
+                   b, loc, mark(het::SubOp::create(b, loc, part, top), op)),
+               op);
       sum = sum ? mark(het::AddOp::create(b, loc, sum, e), op).getResult() : e;
     }
-    Value logSum = mark(het::AddOp::create(b, loc, mark(het::LogOp::create(b, loc, sum), op), top), op);
+    Value logSum =
+        mark(het::AddOp::create(b, loc,
+                                mark(het::LogOp::create(b, loc, sum), op), top),
+             op);
     Value row = mark(het::SubOp::create(b, loc, logSum, label), op);
     ArrayRef<int64_t> shape = typeOf(op.getLogSumExp()).getShape();
     logSum = mark(het::ReshapeOp::create(b, loc, logSum, shape), op);
     row = mark(het::ReshapeOp::create(b, loc, row, shape), op);
     Type index = typeOf(labels[rank]).getElementType();
-    Value counts = mark(het::CompareOp::create(b, loc, het::ComparePredicate::ne, labels[rank],
-                                               scalar(b, index, double(int64_t(op.getIgnoreIndex())))), op);
-    Value counted = mark(het::SelectOp::create(b, loc, counts, row,
-                                               scalar(b, typeOf(row).getElementType(), 0)), op);
-    SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
-    losses.push_back(mark(het::ReduceOp::create(b, loc, het::ReduceKind::sum, counted, dims, false), op));
+    Value counts =
+        mark(het::CompareOp::create(
+                 b, loc, het::ComparePredicate::ne, labels[rank],
+                 scalar(b, index, double(int64_t(op.getIgnoreIndex())))),
+             op);
+    Value counted =
+        mark(het::SelectOp::create(b, loc, counts, row,
+                                   scalar(b, typeOf(row).getElementType(), 0)),
+             op);
+    SmallVector<int64_t> dims =
+        llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
+    losses.push_back(mark(het::ReduceOp::create(b, loc, het::ReduceKind::sum,
+                                                counted, dims, false),
+                          op));
     rows.push_back(logSum);
   }
   locals[op.getLossSum()] = losses;
@@ -411,8 +494,10 @@ void StageSharder::expandCrossEntropy(het::CrossEntropyOp op, const Layout &logi
 }
 
 /// The rows that each rank holds get their gradient there.
-void StageSharder::expandEmbeddingBackward(het::EmbeddingBackwardOp op, const Layout &rows) {
-  Locals ids = convert(op.getIds(), Layout(), op), gradient = convert(op.getGradient(), Layout(), op);
+void StageSharder::expandEmbeddingBackward(het::EmbeddingBackwardOp op,
+                                           const Layout &rows) {
+  Locals ids = convert(op.getIds(), Layout(), op),
+         gradient = convert(op.getGradient(), Layout(), op);
   SmallVector<Operation *> clones;
   for (unsigned rank = 0; rank < size(); ++rank) {
     auto local = cast<het::EmbeddingBackwardOp>(
@@ -433,7 +518,8 @@ void StageSharder::expandEmbeddingBackward(het::EmbeddingBackwardOp op, const La
 void StageSharder::expandGradient(het::GradientOp op) {
   const Layout &layout = layoutOf(op.getValue());
   auto whole = typeOf(op.getValue());
-  for (unsigned rank = 0; rank < (layout.kind == Layout::Whole ? 1 : size()); ++rank) {
+  for (unsigned rank = 0; rank < (layout.kind == Layout::Whole ? 1 : size());
+       ++rank) {
     auto copy = cast<het::GradientOp>(builders[rank].clone(*op));
     copy.getValueMutable().assign(locals[op.getValue()][rank]);
     if (layout.kind != Layout::Split)
@@ -449,30 +535,38 @@ void StageSharder::expandGradient(het::GradientOp op) {
 
 void StageSharder::expandSend(dist::SendOp op) {
   Locals values = convert(op.getValue(), Layout(), op);
-  const SmallVector<int64_t> &readers = allRanks.find({info.getReplica(), op.getPeer()})->second;
+  const SmallVector<int64_t> &readers =
+      allRanks.find({info.getReplica(), op.getPeer()})->second;
   for (auto [j, reader] : llvm::enumerate(readers)) {
     unsigned from = j % size();
-    mark(dist::SendOp::create(builders[from], op.getLoc(), values[from], reader, op.getChannel(), false), op);
+    mark(dist::SendOp::create(builders[from], op.getLoc(), values[from], reader,
+                              op.getChannel(), false),
+         op);
   }
 }
 
 void StageSharder::expandRecv(dist::RecvOp op) {
-  const SmallVector<int64_t> &senders = allRanks.find({info.getReplica(), op.getPeer()})->second;
+  const SmallVector<int64_t> &senders =
+      allRanks.find({info.getReplica(), op.getPeer()})->second;
   Locals values;
   for (unsigned rank = 0; rank < size(); ++rank)
-    values.push_back(mark(dist::RecvOp::create(builders[rank], op.getLoc(), op.getType(),
-                                               senders[rank % senders.size()], op.getChannel(), false),
-                          op));
+    values.push_back(
+        mark(dist::RecvOp::create(builders[rank], op.getLoc(), op.getType(),
+                                  senders[rank % senders.size()],
+                                  op.getChannel(), false),
+             op));
   locals[op.getResult()] = values;
 }
 
-/// The loss and whole outputs come from the first rank, divided outputs from all.
+/// The loss and whole outputs come from the first rank, divided outputs from
+/// all.
 void StageSharder::expandReturn(func::ReturnOp op) {
   Builder attributes(stage->getContext());
   SmallVector<Layout> result;
   for (Value value : op.getOperands()) {
     // Sums and parts of sums have no one place.
-    bool divided = layoutOf(value).kind == Layout::Split && !haveOverlap(layoutOf(value).parts);
+    bool divided = layoutOf(value).kind == Layout::Split &&
+                   !haveOverlap(layoutOf(value).parts);
     result.push_back(divided ? layoutOf(value) : Layout());
     if (!divided)
       (void)convert(value, Layout(), op);
@@ -490,7 +584,8 @@ void StageSharder::expandReturn(func::ReturnOp op) {
         SmallVector<int64_t> offsets(typeOf(value).getRank(), 0);
         offsets[layout.dim] = layout.parts[rank].begin;
         about.set("dist.offsets", attributes.getDenseI64ArrayAttr(offsets));
-        about.set("dist.global_shape", attributes.getDenseI64ArrayAttr(typeOf(value).getShape()));
+        about.set("dist.global_shape",
+                  attributes.getDenseI64ArrayAttr(typeOf(value).getShape()));
       }
       names.push_back(about.getDictionary(stage->getContext()));
     }
@@ -526,12 +621,14 @@ LogicalResult StageSharder::expand(Operation *op) {
       return expandAttentionBackward(attention);
     if (auto loss = dyn_cast<het::CrossEntropyOp>(op)) {
       Layout logits = layoutOf(loss.getLogits());
-      if (logits.kind == Layout::Split && logits.dim + 1 == unsigned(typeOf(loss.getLogits()).getRank())) {
+      if (logits.kind == Layout::Split &&
+          logits.dim + 1 == unsigned(typeOf(loss.getLogits()).getRank())) {
         expandCrossEntropy(loss, logits);
         return success();
       }
     }
-    if (auto backward = dyn_cast<het::EmbeddingBackwardOp>(op); backward && backward->hasOneUse())
+    if (auto backward = dyn_cast<het::EmbeddingBackwardOp>(op);
+        backward && backward->hasOneUse())
       if (auto gradient = dyn_cast<het::GradientOp>(*backward->user_begin())) {
         Layout rows = seeds.lookup(gradient.getName(), gradient.getOffsets());
         if (rows.kind == Layout::Split && rows.dim == 0) {
@@ -545,8 +642,11 @@ LogicalResult StageSharder::expand(Operation *op) {
         Locals ids = convert(embedding.getIds(), Layout(), op);
         SmallVector<Operation *> clones;
         for (unsigned rank = 0; rank < size(); ++rank) {
-          clones.push_back(cloneLocal(op, rank, {locals[embedding.getTable()][rank], ids[rank]}, {Layout::sum()}));
-          cast<het::EmbeddingOp>(clones.back()).setFirstRow(table.parts[rank].begin);
+          clones.push_back(cloneLocal(
+              op, rank, {locals[embedding.getTable()][rank], ids[rank]},
+              {Layout::sum()}));
+          cast<het::EmbeddingOp>(clones.back())
+              .setFirstRow(table.parts[rank].begin);
         }
         setResults(op, clones, {Layout::sum()});
         return success();

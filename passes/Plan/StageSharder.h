@@ -10,14 +10,16 @@
 namespace autohet {
 
 /// Who takes part in the stages of one replica: ranks by stage.
-using StageRanks = llvm::DenseMap<std::pair<int64_t, int64_t>, llvm::SmallVector<int64_t>>;
+using StageRanks =
+    llvm::DenseMap<std::pair<int64_t, int64_t>, llvm::SmallVector<int64_t>>;
 
-/// Expands a stage's function into one function a rank. Every value of the stage
-/// has a layout and one local value a rank; each op is cloned on each rank for
-/// the layouts of its operands.
+/// Expands a stage's function into one function a rank. Every value of the
+/// stage has a layout and one local value a rank; each op is cloned on each
+/// rank for the layouts of its operands.
 class StageSharder {
 public:
-  StageSharder(mlir::func::FuncOp stage, const StageRanks &ranks, int64_t &nextChannel);
+  StageSharder(mlir::func::FuncOp stage, const StageRanks &ranks,
+               int64_t &nextChannel);
 
   /// Creates the functions behind the stage's, which stays.
   mlir::LogicalResult run();
@@ -38,19 +40,25 @@ private:
   void expandRecv(dist::RecvOp op);
   void expandReturn(mlir::func::ReturnOp op);
   /// Clones `op` on a rank with these operands and results of these layouts.
-  mlir::Operation *cloneLocal(mlir::Operation *op, unsigned rank, mlir::ValueRange operands,
-                        llvm::ArrayRef<Layout> results);
-  void setResults(mlir::Operation *op, llvm::ArrayRef<mlir::Operation *> clones, llvm::ArrayRef<Layout> results);
+  mlir::Operation *cloneLocal(mlir::Operation *op, unsigned rank,
+                              mlir::ValueRange operands,
+                              llvm::ArrayRef<Layout> results);
+  void setResults(mlir::Operation *op, llvm::ArrayRef<mlir::Operation *> clones,
+                  llvm::ArrayRef<Layout> results);
 
   //===--- StageLayouts.cpp: conversions ---===//
   /// `value` in the layout `wanted`, for `reader`.
-  Locals convert(mlir::Value value, const Layout &wanted, mlir::Operation *reader);
-  Locals takeParts(mlir::Value value, const Layout &wanted, mlir::Operation *reader);
-  Locals gather(llvm::ArrayRef<mlir::Value> parts, const Layout &layout, mlir::RankedTensorType whole,
-                mlir::Operation *reader);
-  Locals exchangeSums(llvm::ArrayRef<mlir::Value> partial, mlir::Operation *reader);
+  Locals convert(mlir::Value value, const Layout &wanted,
+                 mlir::Operation *reader);
+  Locals takeParts(mlir::Value value, const Layout &wanted,
+                   mlir::Operation *reader);
+  Locals gather(llvm::ArrayRef<mlir::Value> parts, const Layout &layout,
+                mlir::RankedTensorType whole, mlir::Operation *reader);
+  Locals exchangeSums(llvm::ArrayRef<mlir::Value> partial,
+                      mlir::Operation *reader);
   /// What every rank has, on every rank: entry [to][from].
-  llvm::SmallVector<Locals> exchange(llvm::ArrayRef<mlir::Value> values, mlir::Operation *reader);
+  llvm::SmallVector<Locals> exchange(llvm::ArrayRef<mlir::Value> values,
+                                     mlir::Operation *reader);
 
   const Layout &layoutOf(mlir::Value value) { return layouts[value]; }
   unsigned size() const { return ranks.size(); }
@@ -74,7 +82,8 @@ private:
   llvm::DenseMap<mlir::Value, Layout> layouts;
   llvm::DenseMap<mlir::Value, Locals> locals;
   /// Conversions that were made, by value.
-  llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<Layout, Locals>>> converted;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<Layout, Locals>>>
+      converted;
 };
 
 } // namespace autohet

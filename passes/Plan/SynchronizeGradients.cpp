@@ -39,7 +39,8 @@ struct Box {
     return offsets == other.offsets && sizes == other.sizes;
   }
   bool contains(const Box &cell) const {
-    for (auto [o, s, co, cs] : llvm::zip_equal(offsets, sizes, cell.offsets, cell.sizes))
+    for (auto [o, s, co, cs] :
+         llvm::zip_equal(offsets, sizes, cell.offsets, cell.sizes))
       if (co < o || co + cs > o + s)
         return false;
     return true;
@@ -77,12 +78,14 @@ struct Parameter {
   SmallVector<Use> held, contributed;
 };
 
-struct SynchronizeGradients : autohet::impl::SynchronizeGradientsBase<SynchronizeGradients> {
+struct SynchronizeGradients
+    : autohet::impl::SynchronizeGradientsBase<SynchronizeGradients> {
   using SynchronizeGradientsBase::SynchronizeGradientsBase;
 
   void runOnOperation() override {
     for (auto func : getOperation().getOps<func::FuncOp>())
-      if (auto info = func->getAttrOfType<dist::ProgramAttr>(dist::kProgramAttr))
+      if (auto info =
+              func->getAttrOfType<dist::ProgramAttr>(dist::kProgramAttr))
         programs[info.getRank()] = func;
     if (programs.empty() || !hasGradients())
       return;
@@ -124,34 +127,45 @@ struct SynchronizeGradients : autohet::impl::SynchronizeGradientsBase<Synchroniz
   }
 
   void collect() {
-    auto entry = [&](StringAttr name, RankedTensorType type, ArrayRef<int64_t> whole,
-                     Location loc) -> Parameter & {
+    auto entry = [&](StringAttr name, RankedTensorType type,
+                     ArrayRef<int64_t> whole, Location loc) -> Parameter & {
       return parameters
-          .insert({name, Parameter{type.getElementType(), SmallVector<int64_t>(whole), loc, {}, {}}})
+          .insert({name, Parameter{type.getElementType(),
+                                   SmallVector<int64_t>(whole),
+                                   loc,
+                                   {},
+                                   {}}})
           .first->second;
     };
     auto add = [](SmallVector<Use> &uses, int64_t rank, Box box) {
-      if (llvm::none_of(uses, [&](Use &use) { return use.rank == rank && use.box == box; }))
+      if (llvm::none_of(uses, [&](Use &use) {
+            return use.rank == rank && use.box == box;
+          }))
         uses.push_back({rank, std::move(box)});
     };
     for (auto &[rank, func] : programs)
       for (Operation &op : func.getBody().front()) {
-        if (auto held = dyn_cast<het::ParameterOp>(op); held && held.isTrained()) {
+        if (auto held = dyn_cast<het::ParameterOp>(op);
+            held && held.isTrained()) {
           auto type = held.getType();
-          add(entry(held.getNameAttr(), type, held.getWholeShape(), held.getLoc()).held, rank,
-              boxOf(held, type));
+          add(entry(held.getNameAttr(), type, held.getWholeShape(),
+                    held.getLoc())
+                  .held,
+              rank, boxOf(held, type));
         }
         if (auto gradient = dyn_cast<het::GradientOp>(op)) {
           auto type = cast<RankedTensorType>(gradient.getValue().getType());
-          add(entry(gradient.getNameAttr(), type, gradient.getWholeShape(), gradient.getLoc()).contributed,
+          add(entry(gradient.getNameAttr(), type, gradient.getWholeShape(),
+                    gradient.getLoc())
+                  .contributed,
               rank, boxOf(gradient, type));
         }
       }
   }
 
   /// The grid that all cuts of all boxes and the whole make. A cell that no op
-  /// reads (positions beyond the sequence) is still a part of the parameter: its
-  /// gradient is zero, and it has weight decay.
+  /// reads (positions beyond the sequence) is still a part of the parameter:
+  /// its gradient is zero, and it has weight decay.
   void refine(StringAttr name, Parameter &parameter) {
     if (parameter.held.empty() || parameter.contributed.empty())
       return; // to PyTorch, a parameter without gradient has none to apply
@@ -175,8 +189,8 @@ struct SynchronizeGradients : autohet::impl::SynchronizeGradientsBase<Synchroniz
     visit(name, parameter, cuts, 0, cell);
   }
 
-  void visit(StringAttr name, Parameter &parameter, ArrayRef<SmallVector<int64_t>> cuts,
-             unsigned dim, Box &cell) {
+  void visit(StringAttr name, Parameter &parameter,
+             ArrayRef<SmallVector<int64_t>> cuts, unsigned dim, Box &cell) {
     if (dim < cuts.size()) {
       for (unsigned i = 0; i + 1 < cuts[dim].size(); ++i) {
         cell.offsets[dim] = cuts[dim][i];
@@ -193,8 +207,14 @@ struct SynchronizeGradients : autohet::impl::SynchronizeGradientsBase<Synchroniz
       llvm::sort(ranks);
       return ranks;
     };
-    Cell entry{name, cell, parameter.element, parameter.globalShape, parameter.loc,
-               ranksOf(parameter.held), ranksOf(parameter.contributed), -1};
+    Cell entry{name,
+               cell,
+               parameter.element,
+               parameter.globalShape,
+               parameter.loc,
+               ranksOf(parameter.held),
+               ranksOf(parameter.contributed),
+               -1};
     if (entry.holders.empty())
       entry.holders = {parameter.held.front().rank};
     cells.push_back(std::move(entry));
@@ -207,14 +227,16 @@ struct SynchronizeGradients : autohet::impl::SynchronizeGradientsBase<Synchroniz
       order.push_back(&cell);
     llvm::sort(order, [](Cell *a, Cell *b) {
       int64_t sizeA = a->box.elements(), sizeB = b->box.elements();
-      return sizeA != sizeB ? sizeA > sizeB : a < b; // equal ones in their order
+      return sizeA != sizeB ? sizeA > sizeB
+                            : a < b; // equal ones in their order
     });
     llvm::DenseMap<int64_t, int64_t> owned;
     for (Cell *cell : order) {
       cell->owner = cell->holders.front();
       if (stateOwner != "first")
         for (int64_t holder : cell->holders) {
-          auto info = programs[holder]->getAttrOfType<dist::ProgramAttr>(dist::kProgramAttr);
+          auto info = programs[holder]->getAttrOfType<dist::ProgramAttr>(
+              dist::kProgramAttr);
           if (info.getDevice().getValue() == stateOwner) {
             cell->owner = holder;
             break;
@@ -244,7 +266,8 @@ struct SynchronizeGradients : autohet::impl::SynchronizeGradientsBase<Synchroniz
         mine = ownPart(builder, cell, rank, mark);
       if (cell.owner != rank) {
         if (mine)
-          mark(dist::SendOp::create(builder, cell.loc, mine, cell.owner, gradientChannel(c), true));
+          mark(dist::SendOp::create(builder, cell.loc, mine, cell.owner,
+                                    gradientChannel(c), true));
         continue;
       }
       SmallVector<Value> parts;
@@ -253,13 +276,14 @@ struct SynchronizeGradients : autohet::impl::SynchronizeGradientsBase<Synchroniz
           parts.push_back(mine);
           continue;
         }
-        auto recv = dist::RecvOp::create(builder, cell.loc, typeOf(cell), contributor,
-                                         gradientChannel(c), true);
+        auto recv = dist::RecvOp::create(builder, cell.loc, typeOf(cell),
+                                         contributor, gradientChannel(c), true);
         mark(recv);
         parts.push_back(recv.getResult());
       }
       Value sum = parts.empty() ? zeros(builder, cell, mark) : parts.front();
-      for (Value part : ArrayRef<Value>(parts).drop_front(parts.empty() ? 0 : 1)) {
+      for (Value part :
+           ArrayRef<Value>(parts).drop_front(parts.empty() ? 0 : 1)) {
         sum = het::AddOp::create(builder, cell.loc, sum, part);
         mark(sum.getDefiningOp());
       }
@@ -272,17 +296,18 @@ struct SynchronizeGradients : autohet::impl::SynchronizeGradientsBase<Synchroniz
     for (auto [c, cell] : llvm::enumerate(cells)) {
       bool holds = llvm::is_contained(cell.holders, rank);
       if (cell.owner == rank) {
-        auto fresher = dist::UpdateOp::create(builder, cell.loc, typeOf(cell), cell.name,
-                                              cell.box.offsets, cell.globalShape, summed[c]);
+        auto fresher = dist::UpdateOp::create(builder, cell.loc, typeOf(cell),
+                                              cell.name, cell.box.offsets,
+                                              cell.globalShape, summed[c]);
         mark(fresher);
         fresh[c] = fresher.getResult();
         for (int64_t holder : cell.holders)
           if (holder != rank)
-            mark(dist::SendOp::create(builder, cell.loc, fresher.getResult(), holder,
-                                      parameterChannel(c), true));
+            mark(dist::SendOp::create(builder, cell.loc, fresher.getResult(),
+                                      holder, parameterChannel(c), true));
       } else if (holds) {
-        auto recv = dist::RecvOp::create(builder, cell.loc, typeOf(cell), cell.owner,
-                                         parameterChannel(c), true);
+        auto recv = dist::RecvOp::create(builder, cell.loc, typeOf(cell),
+                                         cell.owner, parameterChannel(c), true);
         mark(recv);
         fresh[c] = recv.getResult();
       }
@@ -290,15 +315,20 @@ struct SynchronizeGradients : autohet::impl::SynchronizeGradientsBase<Synchroniz
     for (auto &[name, parameter] : parameters)
       for (const Use &use : parameter.held)
         if (use.rank == rank)
-          if (Value whole = assemble(builder, name, use.box, 0, use.box, fresh, mark))
-            mark(dist::StoreParameterOp::create(builder, parameter.loc, name, whole,
-                                                use.box.offsets, parameter.globalShape));
+          if (Value whole =
+                  assemble(builder, name, use.box, 0, use.box, fresh, mark))
+            mark(dist::StoreParameterOp::create(builder, parameter.loc, name,
+                                                whole, use.box.offsets,
+                                                parameter.globalShape));
   }
 
   /// The gradient of a cell that no op reads.
-  Value zeros(OpBuilder &builder, const Cell &cell, llvm::function_ref<void(Operation *)> mark) {
-    Value zero = het::createSplat(builder, cell.loc, RankedTensorType::get({}, cell.element), 0);
-    Value all = het::BroadcastOp::create(builder, cell.loc, zero, cell.box.sizes);
+  Value zeros(OpBuilder &builder, const Cell &cell,
+              llvm::function_ref<void(Operation *)> mark) {
+    Value zero = het::createSplat(builder, cell.loc,
+                                  RankedTensorType::get({}, cell.element), 0);
+    Value all =
+        het::BroadcastOp::create(builder, cell.loc, zero, cell.box.sizes);
     mark(zero.getDefiningOp());
     mark(all.getDefiningOp());
     return all;
@@ -312,14 +342,17 @@ struct SynchronizeGradients : autohet::impl::SynchronizeGradientsBase<Synchroniz
       if (use.rank != rank || !use.box.contains(cell.box))
         continue;
       auto type = RankedTensorType::get(use.box.sizes, cell.element);
-      Value part = dist::LocalGradientOp::create(builder, cell.loc, type, cell.name,
-                                                 use.box.offsets, cell.globalShape);
+      Value part =
+          dist::LocalGradientOp::create(builder, cell.loc, type, cell.name,
+                                        use.box.offsets, cell.globalShape);
       mark(part.getDefiningOp());
       if (!(use.box == cell.box)) {
         SmallVector<int64_t> offsets, strides(cell.box.sizes.size(), 1);
-        for (auto [inner, outer] : llvm::zip_equal(cell.box.offsets, use.box.offsets))
+        for (auto [inner, outer] :
+             llvm::zip_equal(cell.box.offsets, use.box.offsets))
           offsets.push_back(inner - outer);
-        part = het::SliceOp::create(builder, cell.loc, part, offsets, cell.box.sizes, strides);
+        part = het::SliceOp::create(builder, cell.loc, part, offsets,
+                                    cell.box.sizes, strides);
         mark(part.getDefiningOp());
       }
       // Two boxes of one device may overlap: a tied use of a part.
@@ -335,7 +368,8 @@ struct SynchronizeGradients : autohet::impl::SynchronizeGradientsBase<Synchroniz
 
   /// The cells of `region` put together, dim after dim; null where no cell of
   /// it has been updated.
-  Value assemble(OpBuilder &builder, StringAttr name, const Box &box, unsigned dim, Box region,
+  Value assemble(OpBuilder &builder, StringAttr name, const Box &box,
+                 unsigned dim, Box region,
                  llvm::DenseMap<unsigned, Value> &fresh,
                  llvm::function_ref<void(Operation *)> mark) {
     if (dim == box.sizes.size()) {
@@ -354,21 +388,28 @@ struct SynchronizeGradients : autohet::impl::SynchronizeGradientsBase<Synchroniz
     for (auto [offset, size] : sorted) {
       region.offsets[dim] = offset;
       region.sizes[dim] = size;
-      if (Value part = assemble(builder, name, box, dim + 1, region, fresh, mark))
+      if (Value part =
+              assemble(builder, name, box, dim + 1, region, fresh, mark))
         parts.push_back(part);
     }
     if (parts.size() <= 1)
       return parts.empty() ? Value() : parts.front();
-    Value whole = het::ConcatOp::create(builder, builder.getUnknownLoc(), parts, dim);
+    Value whole =
+        het::ConcatOp::create(builder, builder.getUnknownLoc(), parts, dim);
     mark(whole.getDefiningOp());
     return whole;
   }
 
-  static int64_t gradientChannel(size_t cell) { return kFirstChannel + 2 * int64_t(cell); }
-  static int64_t parameterChannel(size_t cell) { return kFirstChannel + 2 * int64_t(cell) + 1; }
+  static int64_t gradientChannel(size_t cell) {
+    return kFirstChannel + 2 * int64_t(cell);
+  }
+  static int64_t parameterChannel(size_t cell) {
+    return kFirstChannel + 2 * int64_t(cell) + 1;
+  }
 
   llvm::MapVector<StringAttr, Parameter> parameters;
-  std::map<int64_t, func::FuncOp> programs; // by rank: everything is in one order
+  std::map<int64_t, func::FuncOp>
+      programs; // by rank: everything is in one order
   std::vector<Cell> cells;
 };
 

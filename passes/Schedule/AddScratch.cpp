@@ -1,7 +1,8 @@
 //===- AddScratch.cpp - scratch memory for kernels --------------------------===//
 //
 // What a kernel needs besides operands and results is known once it is lowered;
-// the arena holds it like any buffer, so that a program's memory is all planned.
+// the arena holds it like any buffer, so that a program's memory is all
+// planned.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +23,8 @@ struct AddScratch : autohet::impl::AddScratchBase<AddScratch> {
   void runOnOperation() override {
     llvm::StringMap<int64_t> needs;
     for (auto kernel : getOperation().getOps<func::FuncOp>())
-      if (auto bytes = kernel->getAttrOfType<IntegerAttr>("autohet.scratch_bytes"))
+      if (auto bytes =
+              kernel->getAttrOfType<IntegerAttr>("autohet.scratch_bytes"))
         needs[kernel.getName()] = bytes.getInt();
     if (needs.empty())
       return;
@@ -43,8 +45,9 @@ struct AddScratch : autohet::impl::AddScratchBase<AddScratch> {
       return;
     auto builder = OpBuilder::atBlockBegin(&program.getBody().front());
     auto type = RankedTensorType::get({bytes}, builder.getI8Type());
-    Value scratch = exec::BufferOp::create(builder, program.getLoc(), exec::BufferType::get(type),
-                                           "scratch", exec::Space::arena, 1, IntegerAttr());
+    Value scratch = exec::BufferOp::create(
+        builder, program.getLoc(), exec::BufferType::get(type), "scratch",
+        exec::Space::arena, 1, IntegerAttr());
     for (exec::LaunchOp launch : launches) {
       launch.getBuffersMutable().append(scratch);
       launch.setWriteCount(launch.getWriteCount() + 1);

@@ -36,7 +36,8 @@ StringRef phaseOf(Operation *op) {
   return phase ? phase.getValue() : "forward";
 }
 
-/// Ops that one kernel will hold, in program order; the kernel runs at the last.
+/// Ops that one kernel will hold, in program order; the kernel runs at the
+/// last.
 struct Group {
   SmallVector<Operation *> ops;
   Operation *last() const { return ops.back(); }
@@ -76,7 +77,8 @@ private:
   /// gives to others must not be used before that.
   bool mayJoin(const Group &group, Operation *op) {
     Operation *first = group.ops.front();
-    if (!isa<het::ElementwiseOpInterface>(first) || phaseOf(first) != phaseOf(op) ||
+    if (!isa<het::ElementwiseOpInterface>(first) ||
+        phaseOf(first) != phaseOf(op) ||
         first->getAttr(het::kUnitAttr) != op->getAttr(het::kUnitAttr))
       return false;
     auto shapeOf = [](Operation *o) {
@@ -86,7 +88,8 @@ private:
       return false;
     for (Operation *member : group.ops)
       for (Operation *user : member->getUsers())
-        if (user != op && groupOf.lookup(user) != &group && position.count(user))
+        if (user != op && groupOf.lookup(user) != &group &&
+            position.count(user))
           return false; // already placed outside and before `op`
     return true;
   }

@@ -33,7 +33,8 @@ SmallVector<int64_t> freeDims(int64_t rank, ArrayRef<int64_t> batch,
 
 /// [batch.., free.., contract..] or [batch.., contract.., free..], each list in
 /// its own order; with no free dims both hold and the first is said.
-Layout layoutOf(int64_t rank, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
+Layout layoutOf(int64_t rank, ArrayRef<int64_t> batch,
+                ArrayRef<int64_t> contract) {
   SmallVector<int64_t> order(batch);
   SmallVector<int64_t> free = freeDims(rank, batch, contract);
   llvm::append_range(order, free);
@@ -54,7 +55,8 @@ int64_t extent(RankedTensorType type, ArrayRef<int64_t> dims) {
   return product;
 }
 
-struct NormalizeMatmuls : autohet::impl::NormalizeMatmulsBase<NormalizeMatmuls> {
+struct NormalizeMatmuls
+    : autohet::impl::NormalizeMatmulsBase<NormalizeMatmuls> {
   /// Transposes `value` to [batch, free, contract] and renumbers its dims.
   Value normalize(OpBuilder &builder, Location loc, Value value,
                   SmallVector<int64_t> &batch, SmallVector<int64_t> &contract) {
@@ -74,8 +76,9 @@ struct NormalizeMatmuls : autohet::impl::NormalizeMatmulsBase<NormalizeMatmuls> 
       if (matchGemm(op))
         return;
       OpBuilder builder(op);
-      SmallVector<int64_t> lhsBatch(op.getLhsBatch()), rhsBatch(op.getRhsBatch()),
-          lhsContract(op.getLhsContract()), rhsContract(op.getRhsContract());
+      SmallVector<int64_t> lhsBatch(op.getLhsBatch()),
+          rhsBatch(op.getRhsBatch()), lhsContract(op.getLhsContract()),
+          rhsContract(op.getRhsContract());
       Value lhs = op.getLhs(), rhs = op.getRhs();
       auto copyPhase = [&](Value v) {
         if (Attribute phase = op->getAttr("het.phase"))
@@ -83,11 +86,15 @@ struct NormalizeMatmuls : autohet::impl::NormalizeMatmulsBase<NormalizeMatmuls> 
         if (Attribute unit = op->getAttr(het::kUnitAttr))
           v.getDefiningOp()->setAttr(het::kUnitAttr, unit);
       };
-      auto rank = [](Value v) { return cast<RankedTensorType>(v.getType()).getRank(); };
+      auto rank = [](Value v) {
+        return cast<RankedTensorType>(v.getType()).getRank();
+      };
       if (layoutOf(rank(lhs), lhsBatch, lhsContract) == Layout::Mixed)
-        copyPhase(lhs = normalize(builder, op.getLoc(), lhs, lhsBatch, lhsContract));
+        copyPhase(
+            lhs = normalize(builder, op.getLoc(), lhs, lhsBatch, lhsContract));
       if (layoutOf(rank(rhs), rhsBatch, rhsContract) == Layout::Mixed)
-        copyPhase(rhs = normalize(builder, op.getLoc(), rhs, rhsBatch, rhsContract));
+        copyPhase(
+            rhs = normalize(builder, op.getLoc(), rhs, rhsBatch, rhsContract));
       op.getLhsMutable().assign(lhs);
       op.getRhsMutable().assign(rhs);
       op.setLhsBatch(lhsBatch);

@@ -50,10 +50,13 @@ Value rootOf(Value value) {
   return value;
 }
 
-RankedTensorType tensorOf(Value v) { return cast<RankedTensorType>(v.getType()); }
+RankedTensorType tensorOf(Value v) {
+  return cast<RankedTensorType>(v.getType());
+}
 
 /// A box of a parameter: where it starts and its shape.
-using BoxKey = std::pair<StringAttr, std::pair<SmallVector<int64_t>, SmallVector<int64_t>>>;
+using BoxKey = std::pair<StringAttr,
+                         std::pair<SmallVector<int64_t>, SmallVector<int64_t>>>;
 
 /// What the device holds of a box.
 struct HeldBox {
@@ -80,7 +83,8 @@ public:
       : func(func), info(info), stateCount(stateCount), declare(func) {
     count = info.getMicrobatches();
     isGPipe = schedule == "gpipe";
-    headStart = std::min<int64_t>(info.getStages() - 1 - info.getStage(), count);
+    headStart =
+        std::min<int64_t>(info.getStages() - 1 - info.getStage(), count);
     inFlight = isGPipe ? count : std::min(headStart + 1, count);
   }
 
@@ -93,7 +97,8 @@ private:
                       RankedTensorType type, int64_t slots = 1);
   Value declareEvent(const llvm::Twine &name, bool once = false);
   HeldBox &held(Location loc, StringAttr name, ArrayRef<int64_t> offsets,
-                ArrayRef<int64_t> globalShape, RankedTensorType type, bool trained);
+                ArrayRef<int64_t> globalShape, RankedTensorType type,
+                bool trained);
   Value bufferOf(Value value);
   int64_t slotsOf(Value root);
   void declareParameters();
@@ -117,7 +122,8 @@ private:
   /// A wait for a microbatch before the first is always over.
   void wait(Stream &stream, Value event, int64_t microbatch) {
     if (inLoop || microbatch >= 0)
-      exec::WaitOp::create(stream.builder, stream.op.getLoc(), event, microbatch);
+      exec::WaitOp::create(stream.builder, stream.op.getLoc(), event,
+                           microbatch);
   }
 
   bool isPipelined(Operation *op) {
@@ -148,14 +154,16 @@ private:
 // Declarations
 //===----------------------------------------------------------------------===//
 
-Value ProgramEmitter::declareBuffer(Location loc, StringRef name, exec::Space space,
-                                    RankedTensorType type, int64_t slots) {
+Value ProgramEmitter::declareBuffer(Location loc, StringRef name,
+                                    exec::Space space, RankedTensorType type,
+                                    int64_t slots) {
   // Names are for people and traces; make them unique.
   unsigned &seen = names[name];
-  std::string unique = seen ? (name + "." + llvm::Twine(seen)).str() : name.str();
+  std::string unique =
+      seen ? (name + "." + llvm::Twine(seen)).str() : name.str();
   ++seen;
-  return exec::BufferOp::create(declare, loc, exec::BufferType::get(type), unique,
-                                space, slots, IntegerAttr());
+  return exec::BufferOp::create(declare, loc, exec::BufferType::get(type),
+                                unique, space, slots, IntegerAttr());
 }
 
 Value ProgramEmitter::declareEvent(const llvm::Twine &name, bool once) {
@@ -167,8 +175,10 @@ Value ProgramEmitter::declareEvent(const llvm::Twine &name, bool once) {
 /// Forward values that the backward part reads, and values that a transfer
 /// touches while computation goes on, need a slot a microbatch in flight.
 int64_t ProgramEmitter::slotsOf(Value root) {
-  bool isForward = isa<BlockArgument>(root) || partOf(root.getDefiningOp()) == Part::Forward;
-  bool isKept = false, isMoved = root.getDefiningOp() && isPipelined(root.getDefiningOp());
+  bool isForward =
+      isa<BlockArgument>(root) || partOf(root.getDefiningOp()) == Part::Forward;
+  bool isKept = false,
+       isMoved = root.getDefiningOp() && isPipelined(root.getDefiningOp());
   SmallVector<Value> views = {root};
   while (!views.empty())
     for (Operation *user : views.pop_back_val().getUsers()) {
@@ -199,7 +209,8 @@ Value ProgramEmitter::bufferOf(Value value) {
   }
   std::string name;
   if (auto argument = dyn_cast<BlockArgument>(root)) {
-    auto attribute = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(), het::kNameAttr);
+    auto attribute = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                       het::kNameAttr);
     name = attribute ? attribute.str() : "input";
   } else {
     Operation *op = root.getDefiningOp();
@@ -210,20 +221,32 @@ Value ProgramEmitter::bufferOf(Value value) {
     else
       name += op->getName().stripDialect().str();
   }
-  return buffer = declareBuffer(root.getLoc(), name, exec::Space::arena, tensorOf(root),
-                                slotsOf(root));
+  return buffer = declareBuffer(root.getLoc(), name, exec::Space::arena,
+                                tensorOf(root), slotsOf(root));
 }
 
-HeldBox &ProgramEmitter::held(Location loc, StringAttr name, ArrayRef<int64_t> offsets,
-                              ArrayRef<int64_t> globalShape, RankedTensorType type,
-                              bool trained) {
-  BoxKey key = {name, {SmallVector<int64_t>(offsets), SmallVector<int64_t>(type.getShape())}};
+HeldBox &ProgramEmitter::held(Location loc, StringAttr name,
+                              ArrayRef<int64_t> offsets,
+                              ArrayRef<int64_t> globalShape,
+                              RankedTensorType type, bool trained) {
+  BoxKey key = {
+      name,
+      {SmallVector<int64_t>(offsets), SmallVector<int64_t>(type.getShape())}};
   auto it = boxes.find(key);
   if (it != boxes.end())
     return it->second;
-  HeldBox box{loc, name, SmallVector<int64_t>(offsets), SmallVector<int64_t>(globalShape),
-              false, nullptr, nullptr, nullptr, {}};
-  box.value = declareBuffer(loc, name, trained ? exec::Space::parameter : exec::Space::constant, type);
+  HeldBox box{loc,
+              name,
+              SmallVector<int64_t>(offsets),
+              SmallVector<int64_t>(globalShape),
+              false,
+              nullptr,
+              nullptr,
+              nullptr,
+              {}};
+  box.value = declareBuffer(
+      loc, name, trained ? exec::Space::parameter : exec::Space::constant,
+      type);
   return boxes.insert({key, std::move(box)}).first->second;
 }
 
@@ -236,13 +259,15 @@ LogicalResult ProgramEmitter::declarePorts() {
     if (role && role.getValue() == "inverse_label_count") {
       buffers[argument] = exec::BufferOp::create(
           declare, argument.getLoc(), exec::BufferType::get(tensorOf(argument)),
-          "inverse_label_count", exec::Space::scalar, 1, declare.getI64IntegerAttr(0));
+          "inverse_label_count", exec::Space::scalar, 1,
+          declare.getI64IntegerAttr(0));
       continue;
     }
     if (argument.use_empty())
       continue;
     if (!func.getArgAttr(i, het::kNameAttr))
-      return func.emitOpError("reads argument #") << i << ", which has no name to be fed by";
+      return func.emitOpError("reads argument #")
+             << i << ", which has no name to be fed by";
     auto text = [&](StringRef name, StringRef otherwise) {
       auto attribute = func.getArgAttrOfType<StringAttr>(i, name);
       return attribute ? attribute.getValue() : otherwise;
@@ -251,10 +276,11 @@ LogicalResult ProgramEmitter::declarePorts() {
       auto attribute = func.getArgAttrOfType<IntegerAttr>(i, name);
       return attribute ? attribute.getInt() : otherwise;
     };
-    exec::InputOp::create(declare, argument.getLoc(), text(het::kNameAttr, "input"),
-                          text(het::kRoleAttr, "input"), text("het.kind", "file"),
-                          number("het.batch_dim", 0), number("het.vocabulary", 0),
-                          argument.getType());
+    exec::InputOp::create(declare, argument.getLoc(),
+                          text(het::kNameAttr, "input"),
+                          text(het::kRoleAttr, "input"),
+                          text("het.kind", "file"), number("het.batch_dim", 0),
+                          number("het.vocabulary", 0), argument.getType());
     bufferOf(argument);
   }
   auto returns = func.getBody().front().getTerminator();
@@ -263,23 +289,25 @@ LogicalResult ProgramEmitter::declarePorts() {
     if (!name || name.getValue() == "loss")
       continue;
     auto type = tensorOf(value);
-    auto list = [&, result = i](StringRef attribute, SmallVector<int64_t> otherwise) {
-      auto array = func.getResultAttrOfType<DenseI64ArrayAttr>(result, attribute);
+    auto list = [&, result = i](StringRef attribute,
+                                SmallVector<int64_t> otherwise) {
+      auto array =
+          func.getResultAttrOfType<DenseI64ArrayAttr>(result, attribute);
       return array ? SmallVector<int64_t>(array.asArrayRef()) : otherwise;
     };
-    exec::OutputOp::create(declare, value.getLoc(), name,
-                           list("dist.global_shape", SmallVector<int64_t>(type.getShape())),
-                           list("dist.offsets", SmallVector<int64_t>(type.getRank(), 0)),
-                           0, type);
+    exec::OutputOp::create(
+        declare, value.getLoc(), name,
+        list("dist.global_shape", SmallVector<int64_t>(type.getShape())),
+        list("dist.offsets", SmallVector<int64_t>(type.getRank(), 0)), 0, type);
   }
   return success();
 }
 
 void ProgramEmitter::declareParameters() {
   for (auto &[key, box] : boxes)
-    exec::ParameterOp::create(declare, box.loc, box.name, box.globalShape, box.offsets,
-                              box.owned, box.value, box.owned ? box.gradient : box.localSum,
-                              box.states);
+    exec::ParameterOp::create(
+        declare, box.loc, box.name, box.globalShape, box.offsets, box.owned,
+        box.value, box.owned ? box.gradient : box.localSum, box.states);
 }
 
 //===----------------------------------------------------------------------===//
@@ -311,10 +339,11 @@ LogicalResult ProgramEmitter::emitMatmul(het::MatmulOp op, int64_t microbatch) {
     }
   if (!target)
     target = bufferOf(op.getResult());
-  exec::GemmOp::create(compute->builder, op.getLoc(), bufferOf(op.getLhs()),
-                       bufferOf(op.getRhs()), target,
-                       ArrayRef<int64_t>{shape->batch, shape->m, shape->n, shape->k},
-                       shape->transposeA, shape->transposeB, accumulate, microbatch);
+  exec::GemmOp::create(
+      compute->builder, op.getLoc(), bufferOf(op.getLhs()),
+      bufferOf(op.getRhs()), target,
+      ArrayRef<int64_t>{shape->batch, shape->m, shape->n, shape->k},
+      shape->transposeA, shape->transposeB, accumulate, microbatch);
   return success();
 }
 
@@ -322,12 +351,14 @@ LogicalResult ProgramEmitter::emitMatmul(het::MatmulOp op, int64_t microbatch) {
 Value ProgramEmitter::gradientBuffer(het::GradientOp op) {
   auto type = tensorOf(op.getValue());
   SmallVector<int64_t> zeros(type.getRank(), 0);
-  HeldBox &box = held(op.getLoc(), op.getNameAttr(),
-                      op.getOffsets() ? *op.getOffsets() : ArrayRef<int64_t>(zeros),
-                      op.getWholeShape(), type, /*trained=*/true);
+  HeldBox &box =
+      held(op.getLoc(), op.getNameAttr(),
+           op.getOffsets() ? *op.getOffsets() : ArrayRef<int64_t>(zeros),
+           op.getWholeShape(), type, /*trained=*/true);
   if (!box.localSum)
-    box.localSum = declareBuffer(op.getLoc(), (op.getName() + ".gradient").str(),
-                                 exec::Space::gradient, type);
+    box.localSum =
+        declareBuffer(op.getLoc(), (op.getName() + ".gradient").str(),
+                      exec::Space::gradient, type);
   return box.localSum;
 }
 
@@ -337,7 +368,8 @@ void ProgramEmitter::emitGradient(het::GradientOp op, int64_t microbatch) {
     return; // already accumulated
   Value sum = gradientBuffer(op);
   exec::ReduceOp::create(compute->builder, op.getLoc(),
-                         ValueRange{sum, bufferOf(op.getValue())}, sum, microbatch);
+                         ValueRange{sum, bufferOf(op.getValue())}, sum,
+                         microbatch);
 }
 
 void ProgramEmitter::emitSend(dist::SendOp op, int64_t microbatch) {
@@ -357,8 +389,8 @@ void ProgramEmitter::emitSend(dist::SendOp op, int64_t microbatch) {
     produced = declareEvent(name + ".produced");
   exec::RecordOp::create(compute->builder, op.getLoc(), produced, microbatch);
   wait(*send, produced, microbatch);
-  exec::SendOp::create(send->builder, op.getLoc(), buffer, op.getPeer(), op.getChannel(),
-                       sent, microbatch);
+  exec::SendOp::create(send->builder, op.getLoc(), buffer, op.getPeer(),
+                       op.getChannel(), sent, microbatch);
 }
 
 void ProgramEmitter::emitRecv(dist::RecvOp op, int64_t microbatch) {
@@ -379,8 +411,8 @@ void ProgramEmitter::emitRecv(dist::RecvOp op, int64_t microbatch) {
   // The slot is free once the microbatch that had it before is done with.
   int64_t slots = buffer.getDefiningOp<exec::BufferOp>().getSlots();
   wait(*receive, consumed, microbatch - slots);
-  exec::RecvOp::create(receive->builder, op.getLoc(), buffer, op.getPeer(), op.getChannel(),
-                       arrived, microbatch);
+  exec::RecvOp::create(receive->builder, op.getLoc(), buffer, op.getPeer(),
+                       op.getChannel(), arrived, microbatch);
   wait(*compute, arrived, microbatch);
 }
 
@@ -392,24 +424,28 @@ void ProgramEmitter::emitResults(int64_t microbatch) {
     if (!name)
       continue;
     if (name.getValue() == "loss")
-      exec::LossOp::create(compute->builder, value.getLoc(), bufferOf(value), microbatch);
+      exec::LossOp::create(compute->builder, value.getLoc(), bufferOf(value),
+                           microbatch);
     else
-      exec::EmitOp::create(compute->builder, value.getLoc(), name, bufferOf(value), microbatch);
+      exec::EmitOp::create(compute->builder, value.getLoc(), name,
+                           bufferOf(value), microbatch);
   }
 }
 
 LogicalResult ProgramEmitter::emitUpdate(dist::UpdateOp op) {
   auto type = tensorOf(op.getGradient());
-  HeldBox &box = held(op.getLoc(), op.getNameAttr(), op.getOffsets(), op.getGlobalShape(),
-                      type, /*trained=*/true);
+  HeldBox &box = held(op.getLoc(), op.getNameAttr(), op.getOffsets(),
+                      op.getGlobalShape(), type, /*trained=*/true);
   box.owned = true;
   Value gradient = bufferOf(op.getGradient());
   box.gradient = gradient;
   for (unsigned i = 0; i < stateCount; ++i)
-    box.states.push_back(declareBuffer(op.getLoc(), (op.getName() + (i ? ".v" : ".m")).str(),
+    box.states.push_back(declareBuffer(op.getLoc(),
+                                       (op.getName() + (i ? ".v" : ".m")).str(),
                                        exec::Space::state, type));
   buffers[op.getResult()] = box.value;
-  exec::UpdateOp::create(compute->builder, op.getLoc(), box.value, gradient, box.states, 0);
+  exec::UpdateOp::create(compute->builder, op.getLoc(), box.value, gradient,
+                         box.states, 0);
   return success();
 }
 
@@ -455,7 +491,8 @@ LogicalResult ProgramEmitter::emitOp(Operation *op, int64_t microbatch) {
     return success();
   }
   if (auto norm = dyn_cast<dist::NormOp>(op)) {
-    exec::NormOp::create(builder, op->getLoc(), bufferOf(norm.getGradient()), 0);
+    exec::NormOp::create(builder, op->getLoc(), bufferOf(norm.getGradient()),
+                         0);
     return success();
   }
   if (isa<dist::AgreeOp>(op)) {
@@ -475,11 +512,12 @@ LogicalResult ProgramEmitter::emitOp(Operation *op, int64_t microbatch) {
   }
   if (isa<het::ReshapeOp, het::ParameterOp, func::ReturnOp>(op))
     return success();
-  return op->emitOpError("is neither a kernel nor a command; run exec-form-kernels first");
+  return op->emitOpError(
+      "is neither a kernel nor a command; run exec-form-kernels first");
 }
 
-/// Before `value`'s slot is written for `microbatch`, what was sent from it must
-/// have left.
+/// Before `value`'s slot is written for `microbatch`, what was sent from it
+/// must have left.
 void ProgramEmitter::waitForSent(Value value, int64_t microbatch) {
   SmallVector<Value> views = {value};
   while (!views.empty())
@@ -490,8 +528,11 @@ void ProgramEmitter::waitForSent(Value value, int64_t microbatch) {
         continue;
       auto &[produced, sent] = events[user];
       if (!sent)
-        sent = declareEvent("send." + llvm::Twine(cast<dist::SendOp>(user).getChannel()) + ".sent");
-      int64_t slots = bufferOf(value).getDefiningOp<exec::BufferOp>().getSlots();
+        sent = declareEvent("send." +
+                            llvm::Twine(cast<dist::SendOp>(user).getChannel()) +
+                            ".sent");
+      int64_t slots =
+          bufferOf(value).getDefiningOp<exec::BufferOp>().getSlots();
       wait(*compute, sent, microbatch - slots);
     }
 }
@@ -500,15 +541,18 @@ LogicalResult ProgramEmitter::emitPart(Part part, int64_t microbatch) {
   Block &block = func.getBody().front();
   // Each part reads inputs at its start; what both parts read is kept.
   for (BlockArgument argument : block.getArguments()) {
-    auto role = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(), het::kRoleAttr);
-    if (argument.use_empty() || (role && role.getValue() == "inverse_label_count"))
+    auto role = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                  het::kRoleAttr);
+    if (argument.use_empty() ||
+        (role && role.getValue() == "inverse_label_count"))
       continue;
     bool inForward = llvm::any_of(argument.getUsers(), [](Operation *user) {
       return partOf(user) == Part::Forward;
     });
     if (part == (inForward ? Part::Forward : Part::Backward))
       exec::FeedOp::create(compute->builder, argument.getLoc(),
-                           func.getArgAttrOfType<StringAttr>(argument.getArgNumber(), het::kNameAttr),
+                           func.getArgAttrOfType<StringAttr>(
+                               argument.getArgNumber(), het::kNameAttr),
                            bufferOf(argument), microbatch);
   }
   for (Operation &op : block) {
@@ -523,7 +567,8 @@ LogicalResult ProgramEmitter::emitPart(Part part, int64_t microbatch) {
   // Slots of what arrived are free after the last part that reads them.
   for (auto recv : block.getOps<dist::RecvOp>())
     if (isPipelined(recv) && lastReader(recv) == part)
-      exec::RecordOp::create(compute->builder, recv.getLoc(), events[recv].second, microbatch);
+      exec::RecordOp::create(compute->builder, recv.getLoc(),
+                             events[recv].second, microbatch);
   return success();
 }
 
@@ -541,8 +586,9 @@ Part ProgramEmitter::lastReader(dist::RecvOp recv) {
   return last;
 }
 
-LogicalResult ProgramEmitter::emitLoop(int64_t first, int64_t end,
-                                       ArrayRef<std::pair<Part, int64_t>> body) {
+LogicalResult
+ProgramEmitter::emitLoop(int64_t first, int64_t end,
+                         ArrayRef<std::pair<Part, int64_t>> body) {
   if (first >= end)
     return success();
   SmallVector<Stream *> streams = {&*compute};
@@ -550,7 +596,8 @@ LogicalResult ProgramEmitter::emitLoop(int64_t first, int64_t end,
     streams.append({&*receive, &*send});
   SmallVector<exec::LoopOp> loops;
   for (Stream *stream : streams) {
-    auto loop = exec::LoopOp::create(stream->builder, func.getLoc(), first, end);
+    auto loop =
+        exec::LoopOp::create(stream->builder, func.getLoc(), first, end);
     stream->builder.setInsertionPointToEnd(&loop.getBody().emplaceBlock());
     loops.push_back(loop);
   }
@@ -572,19 +619,22 @@ LogicalResult ProgramEmitter::emit() {
   OpBuilder builder(func);
   program = exec::ProgramOp::create(
       builder, func.getLoc(), info.getDevice(), info.getRank(), info.getWorld(),
-      info.getReplica(), info.getStage(), info.getMicrobatches(), info.getMicrobatchSize(),
-      info.getFirstSample(), info.getGlobalBatch(), DenseI64ArrayAttr());
+      info.getReplica(), info.getStage(), info.getMicrobatches(),
+      info.getMicrobatchSize(), info.getFirstSample(), info.getGlobalBatch(),
+      DenseI64ArrayAttr());
   Block &body = program.getBody().emplaceBlock();
   declare.setInsertionPointToStart(&body);
 
   OpBuilder streams = OpBuilder::atBlockEnd(&body);
   auto open = [&](StringRef name, bool isCommunication) {
-    auto op = exec::StreamOp::create(streams, func.getLoc(), name, isCommunication);
+    auto op =
+        exec::StreamOp::create(streams, func.getLoc(), name, isCommunication);
     return Stream{op, OpBuilder::atBlockBegin(&op.getBody().emplaceBlock())};
   };
   compute.emplace(open("compute", false));
   declare.setInsertionPoint(compute->op);
-  if (llvm::any_of(func.getBody().front(), [&](Operation &op) { return isPipelined(&op); })) {
+  if (llvm::any_of(func.getBody().front(),
+                   [&](Operation &op) { return isPipelined(&op); })) {
     receive.emplace(open("receive", true));
     send.emplace(open("send", true));
   }
@@ -607,8 +657,9 @@ LogicalResult ProgramEmitter::emit() {
         (trains && failed(emitLoop(0, count, {{Part::Backward, 0}}))))
       return failure();
   } else if (failed(parts(Part::Forward, 0, headStart)) ||
-             failed(emitLoop(0, count - headStart,
-                             {{Part::Forward, headStart}, {Part::Backward, 0}})) ||
+             failed(
+                 emitLoop(0, count - headStart,
+                          {{Part::Forward, headStart}, {Part::Backward, 0}})) ||
              failed(parts(Part::Backward, count - headStart, count))) {
     return failure();
   }
@@ -621,12 +672,14 @@ LogicalResult ProgramEmitter::emit() {
   return success();
 }
 
-struct OrderMicrobatches : autohet::impl::OrderMicrobatchesBase<OrderMicrobatches> {
+struct OrderMicrobatches
+    : autohet::impl::OrderMicrobatchesBase<OrderMicrobatches> {
   using OrderMicrobatchesBase::OrderMicrobatchesBase;
 
   void runOnOperation() override {
     if (schedule != "1f1b" && schedule != "gpipe") {
-      getOperation().emitError("unknown schedule '") << schedule << "', known are 1f1b and gpipe";
+      getOperation().emitError("unknown schedule '")
+          << schedule << "', known are 1f1b and gpipe";
       return signalPassFailure();
     }
     auto states = llvm::StringSwitch<int>(optimizer)
@@ -638,9 +691,12 @@ struct OrderMicrobatches : autohet::impl::OrderMicrobatchesBase<OrderMicrobatche
           << optimizer << "', known are sgd, adam, adamw and none";
       return signalPassFailure();
     }
-    getOperation()->setAttr("exec.optimizer", StringAttr::get(&getContext(), optimizer));
-    for (auto func : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-      if (auto info = func->getAttrOfType<dist::ProgramAttr>(dist::kProgramAttr))
+    getOperation()->setAttr("exec.optimizer",
+                            StringAttr::get(&getContext(), optimizer));
+    for (auto func :
+         llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (auto info =
+              func->getAttrOfType<dist::ProgramAttr>(dist::kProgramAttr))
         if (failed(ProgramEmitter(func, info, schedule, states).emit()))
           return signalPassFailure();
   }

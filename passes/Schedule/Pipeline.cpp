@@ -13,7 +13,8 @@
 
 using namespace mlir;
 
-void autohet::buildOrderPipeline(OpPassManager &pm, const SchedulePipelineOptions &options) {
+void autohet::buildOrderPipeline(OpPassManager &pm,
+                                 const SchedulePipelineOptions &options) {
   // Products first: the transposes they need are kernels like any other.
   pm.addNestedPass<func::FuncOp>(createNormalizeMatmuls());
   // Equal transposes of one value are one.
@@ -32,7 +33,8 @@ void autohet::buildMemoryPipeline(OpPassManager &pm) {
   pm.addPass(createPlanMemory());
 }
 
-void autohet::buildSchedulePipeline(OpPassManager &pm, const SchedulePipelineOptions &options) {
+void autohet::buildSchedulePipeline(OpPassManager &pm,
+                                    const SchedulePipelineOptions &options) {
   buildOrderPipeline(pm, options);
   buildMemoryPipeline(pm);
 }

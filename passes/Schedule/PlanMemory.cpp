@@ -139,17 +139,23 @@ struct PlanMemory : autohet::impl::PlanMemoryBase<PlanMemory> {
       int64_t &end = bytes[unsigned(buffer.getSpace())];
       if (!buffer.getOffset()) // scalars have theirs from the start
         buffer.setOffset(end);
-      end = std::max<int64_t>(end, *buffer.getOffset() + buffer.getSlotStride() * buffer.getSlots());
+      end =
+          std::max<int64_t>(end, *buffer.getOffset() + buffer.getSlotStride() *
+                                                           buffer.getSlots());
     }
     bytes[unsigned(exec::Space::arena)] = placeArena(program, arena);
     program.setSpaceBytes(bytes);
   }
 
   /// Returns the arena's size.
-  int64_t placeArena(exec::ProgramOp program, ArrayRef<exec::BufferOp> buffers) {
+  int64_t placeArena(exec::ProgramOp program,
+                     ArrayRef<exec::BufferOp> buffers) {
     Liveness lives(program);
-    auto sizeOf = [](exec::BufferOp b) { return b.getSlotStride() * int64_t(b.getSlots()); };
-    // Equal sizes in the order of declaration: the plan is a function of the program.
+    auto sizeOf = [](exec::BufferOp b) {
+      return b.getSlotStride() * int64_t(b.getSlots());
+    };
+    // Equal sizes in the order of declaration: the plan is a function of the
+    // program.
     SmallVector<std::pair<int64_t, exec::BufferOp>> bySize;
     for (auto [i, buffer] : llvm::enumerate(buffers))
       bySize.push_back({i, buffer});
@@ -179,7 +185,9 @@ struct PlanMemory : autohet::impl::PlanMemoryBase<PlanMemory> {
       total = std::max(total, at + size);
       Placed entry{at, at + size, &life};
       placed.insert(llvm::upper_bound(placed, entry,
-                                      [](const Placed &a, const Placed &b) { return a.begin < b.begin; }),
+                                      [](const Placed &a, const Placed &b) {
+                                        return a.begin < b.begin;
+                                      }),
                     entry);
     }
     return total;

@@ -26,7 +26,8 @@ constexpr double commandsOfOverhead = 10;
 constexpr double updateFlops = 12, sumFlops = 2;
 
 double bytesOf(Value buffer) {
-  return static_cast<double>(cast<exec::BufferType>(buffer.getType()).getSizeInBytes());
+  return static_cast<double>(
+      cast<exec::BufferType>(buffer.getType()).getSizeInBytes());
 }
 double elementsOf(Value buffer) {
   return static_cast<double>(
@@ -90,11 +91,13 @@ private:
     llvm::TypeSwitch<Operation *>(op)
         .Case<exec::SendOp, exec::RecvOp>([&](auto transfer) {
           bool isSend = isa<exec::SendOp>(op);
-          command.kind = isSend ? SimCommandKind::Send : SimCommandKind::Receive;
+          command.kind =
+              isSend ? SimCommandKind::Send : SimCommandKind::Receive;
           command.peer = static_cast<unsigned>(transfer.getPeer());
           command.channel = static_cast<int64_t>(transfer.getChannel());
           command.event = events.lookup(transfer.getEvent());
-          command.bytes = bytesOf((isSend ? op.getReads() : op.getWrites()).front());
+          command.bytes =
+              bytesOf((isSend ? op.getReads() : op.getWrites()).front());
         })
         .Case([&](exec::RecordOp record) {
           command.kind = SimCommandKind::Record;
@@ -107,7 +110,8 @@ private:
         .Case([&](exec::AgreeOp) { command.kind = SimCommandKind::Agree; })
         // Between steps: no time unless something is asked for.
         .Case([](exec::HookOp) {})
-        .Default([&](Operation *) { command.seconds = secondsOf(op, command); });
+        .Default(
+            [&](Operation *) { command.seconds = secondsOf(op, command); });
     stream.commands.push_back(std::move(command));
   }
 
@@ -123,16 +127,22 @@ private:
           command.name = launch.getKernel().str();
           flops = kernelFlops.lookup(launch.getKernel());
         })
-        .Case([&](exec::UpdateOp update) { flops = updateFlops * elementsOf(update.getValue()); })
-        .Case([&](exec::NormOp norm) { flops = sumFlops * elementsOf(norm.getGradient()); })
+        .Case([&](exec::UpdateOp update) {
+          flops = updateFlops * elementsOf(update.getValue());
+        })
+        .Case([&](exec::NormOp norm) {
+          flops = sumFlops * elementsOf(norm.getGradient());
+        })
         .Case([&](exec::ReduceOp reduce) {
-          flops = elementsOf(reduce.getTo()) * static_cast<double>(reduce.getFrom().size());
+          flops = elementsOf(reduce.getTo()) *
+                  static_cast<double>(reduce.getFrom().size());
         });
     for (Value buffer : op.getReads())
       bytes += bytesOf(buffer);
     for (Value buffer : op.getWrites())
       bytes += bytesOf(buffer);
-    double seconds = kind.overhead_s / commandsOfOverhead + flops / kind.flops_per_s;
+    double seconds =
+        kind.overhead_s / commandsOfOverhead + flops / kind.flops_per_s;
     // Products read their operands from caches: libraries see to that.
     if (kind.memory_bandwidth_bytes_per_s > 0 && !isa<exec::GemmOp>(op))
       seconds += bytes / kind.memory_bandwidth_bytes_per_s;
@@ -148,21 +158,26 @@ private:
 
 } // namespace
 
-FailureOr<SimProgram> autohet::simProgramOf(ModuleOp module, const Cluster &cluster) {
+FailureOr<SimProgram> autohet::simProgramOf(ModuleOp module,
+                                            const Cluster &cluster) {
   llvm::StringMap<double> kernelFlops;
   for (auto kernel : module.getOps<func::FuncOp>())
     kernelFlops[kernel.getName()] = flopsOf(kernel);
 
   SmallVector<exec::ProgramOp> programs(module.getOps<exec::ProgramOp>());
-  llvm::sort(programs, [](exec::ProgramOp a, exec::ProgramOp b) { return a.getRank() < b.getRank(); });
+  llvm::sort(programs, [](exec::ProgramOp a, exec::ProgramOp b) {
+    return a.getRank() < b.getRank();
+  });
   SimProgram result;
   SmallVector<unsigned> places;
   for (exec::ProgramOp program : programs) {
     std::optional<unsigned> place = cluster.findDevice(program.getSymName());
     if (!place)
-      return program.emitOpError("is for a device that the cluster does not have");
+      return program.emitOpError(
+          "is for a device that the cluster does not have");
     places.push_back(*place);
-    result.devices.push_back(ProgramReader(program, cluster.kindOf(*place), kernelFlops).run());
+    result.devices.push_back(
+        ProgramReader(program, cluster.kindOf(*place), kernelFlops).run());
   }
   double largestLatency = 0;
   for (unsigned from : places)

@@ -71,8 +71,8 @@ struct OptionInfo {
   const char *help;
 };
 std::vector<OptionInfo> optionInfos();
-/// Those that a job file may hold: not the ones of a node's place in its job, nor
-/// those that print something instead of running.
+/// Those that a job file may hold: not the ones of a node's place in its job,
+/// nor those that print something instead of running.
 std::vector<OptionInfo> jobOptionInfos();
 
 /// Throws AH_ERROR_INPUT naming the option, what was found and wanted.

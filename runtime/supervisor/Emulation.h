@@ -66,7 +66,8 @@ std::unique_ptr<Emulation> makeQuotas(const Manifest &manifest,
                                       std::string &why);
 std::unique_ptr<Emulation> makeDutyCycles(const Manifest &manifest);
 
-/// Cores that this process may use, and the calling process to the n-th of them.
+/// Cores that this process may use, and the calling process to the n-th of
+/// them.
 uint32_t usableCores();
 void pinToCore(uint32_t n);
 

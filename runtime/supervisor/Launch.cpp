@@ -117,7 +117,7 @@ static std::string decideAddress(const Manifest &manifest,
                                  const Environment &environment,
                                  std::string &error) {
   if (options.master_address && *options.master_address)
-    return options.master_address; // asked for: not second-guessed
+    return options.master_address;      // asked for: not second-guessed
   const ManifestNode *remote = nullptr; // from node 0, if there is one
   for (const ManifestNode &node : manifest.nodes)
     if (!node.isLocal() && (!remote || remote == &manifest.nodes[0]))

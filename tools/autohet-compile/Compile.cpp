@@ -1,9 +1,9 @@
 //===- Compile.cpp - from a model file to one executable a node -------------===//
 //
 // The phases in order. The Model phase runs once a distinct microbatch size of
-// the plan, each on a module of its own; the functions meet in one module, which
-// the other phases take to programs. Files are written last, into a folder that
-// is renamed when all is done.
+// the plan, each on a module of its own; the functions meet in one module,
+// which the other phases take to programs. Files are written last, into a
+// folder that is renamed when all is done.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,14 +45,16 @@ namespace {
 class Compiler {
 public:
   Compiler(const CompileOptions &options, MLIRContext &context)
-      : options(options), context(context), unknown(UnknownLoc::get(&context)) {}
+      : options(options), context(context), unknown(UnknownLoc::get(&context)) {
+  }
 
   LogicalResult run();
 
 private:
   //===--- phases ---===//
   LogicalResult readCluster();
-  FailureOr<OwningOpRef<ModuleOp>> modelPhase(int64_t batch, bool differentiate);
+  FailureOr<OwningOpRef<ModuleOp>> modelPhase(int64_t batch,
+                                              bool differentiate);
   LogicalResult choosePlan();
   LogicalResult readPlan();
   LogicalResult searchPlan();
@@ -67,8 +69,12 @@ private:
   LogicalResult emitNodes();
 
   //===--- helpers ---===//
-  LogicalResult error(const llvm::Twine &message) { return emitError(unknown, message); }
-  LogicalResult error(llvm::Error problem) { return error(llvm::toString(std::move(problem))); }
+  LogicalResult error(const llvm::Twine &message) {
+    return emitError(unknown, message);
+  }
+  LogicalResult error(llvm::Error problem) {
+    return error(llvm::toString(std::move(problem)));
+  }
   LogicalResult print() {
     module->print(llvm::outs());
     llvm::outs() << "\n";
@@ -77,7 +83,9 @@ private:
   void bindInputs(func::FuncOp model);
   /// Rates of a cluster file are somebody's measurement; without one they are
   /// assumed, and a prediction would be a guess.
-  bool hasRates() const { return !options.cluster.empty() || !options.hostfile.empty(); }
+  bool hasRates() const {
+    return !options.cluster.empty() || !options.hostfile.empty();
+  }
 
   const CompileOptions &options;
   MLIRContext &context;
@@ -88,7 +96,8 @@ private:
   double simulated_s = 0; ///< a step of the programs
   UnitTable units;
   OwningOpRef<ModuleOp> module;
-  llvm::MapVector<int64_t, OwningOpRef<ModuleOp>> models; ///< by microbatch size
+  llvm::MapVector<int64_t, OwningOpRef<ModuleOp>>
+      models; ///< by microbatch size
   cpu::TargetOptions target;
   SmallVector<func::FuncOp> kernels;
   SmallVector<cpu::KernelObject> kernelObjects;
@@ -116,7 +125,8 @@ LogicalResult Compiler::readCluster() {
     cluster = std::move(*read);
   }
   if (!options.hostfile.empty()) {
-    llvm::Expected<Cluster> read = loadHostfile(options.hostfile, cluster ? *cluster : localCluster());
+    llvm::Expected<Cluster> read =
+        loadHostfile(options.hostfile, cluster ? *cluster : localCluster());
     if (!read)
       return error(read.takeError());
     cluster = std::move(*read);
@@ -149,12 +159,14 @@ LogicalResult Compiler::readPlan() {
     return error(read.takeError());
   plan = std::move(*read);
   if (options.globalBatch && options.globalBatch != plan.global_batch)
-    return error("--global-batch " + llvm::Twine(options.globalBatch) + ", but the plan " +
-                 options.plan + " is for " + llvm::Twine(plan.global_batch));
+    return error("--global-batch " + llvm::Twine(options.globalBatch) +
+                 ", but the plan " + options.plan + " is for " +
+                 llvm::Twine(plan.global_batch));
   for (const Replica &replica : plan.replicas)
     if (options.microbatch && options.microbatch != replica.microbatch_size)
-      return error("--microbatch " + llvm::Twine(options.microbatch) + ", but the plan " +
-                   options.plan + " has microbatches of " + llvm::Twine(replica.microbatch_size));
+      return error("--microbatch " + llvm::Twine(options.microbatch) +
+                   ", but the plan " + options.plan + " has microbatches of " +
+                   llvm::Twine(replica.microbatch_size));
   return success();
 }
 
@@ -164,7 +176,8 @@ LogicalResult Compiler::searchPlan() {
   FailureOr<int64_t> fixed = fixedBatch();
   if (failed(fixed))
     return failure();
-  FailureOr<OwningOpRef<ModuleOp>> provisional = modelPhase(*fixed ? *fixed : 1, true);
+  FailureOr<OwningOpRef<ModuleOp>> provisional =
+      modelPhase(*fixed ? *fixed : 1, true);
   if (failed(provisional))
     return failure();
   UnitTable table = collectUnits(modelOf(**provisional));
@@ -177,10 +190,12 @@ LogicalResult Compiler::searchPlan() {
   if (!options.schedule.empty())
     wanted.schedule = *parseSchedule(options.schedule);
   if (!options.globalBatch)
-    return error("a cluster of " + llvm::Twine(cluster->devices().size()) +
-                 " devices needs --global-batch: how many samples they share in a step");
+    return error(
+        "a cluster of " + llvm::Twine(cluster->devices().size()) +
+        " devices needs --global-batch: how many samples they share in a step");
   wanted.global_batch = options.globalBatch;
-  llvm::Expected<PlannerResult> found = findPlan(options.planner, table, *cluster, wanted);
+  llvm::Expected<PlannerResult> found =
+      findPlan(options.planner, table, *cluster, wanted);
   if (!found)
     return error(found.takeError());
   planned = std::move(*found);
@@ -201,7 +216,8 @@ FailureOr<int64_t> Compiler::fixedBatch() {
       auto type = dyn_cast<RankedTensorType>(argument.getType());
       if (!type || type.getRank() == 0 || !type.getElementType().isInteger())
         continue;
-      auto dims = graph.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), onnx::kDimsAttr);
+      auto dims = graph.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(),
+                                                    onnx::kDimsAttr);
       auto symbol = dims ? dyn_cast<StringAttr>(dims[0]) : StringAttr();
       if (!symbol)
         return type.getDimSize(0);
@@ -220,7 +236,8 @@ FailureOr<int64_t> Compiler::fixedBatch() {
 // Model
 //===----------------------------------------------------------------------===//
 
-FailureOr<OwningOpRef<ModuleOp>> Compiler::modelPhase(int64_t batch, bool differentiate) {
+FailureOr<OwningOpRef<ModuleOp>> Compiler::modelPhase(int64_t batch,
+                                                      bool differentiate) {
   OwningOpRef<ModuleOp> model = importOnnxFile(options.model, context);
   if (!model)
     return failure();
@@ -256,13 +273,14 @@ void Compiler::bindInputs(func::FuncOp model) {
     auto role = model.getArgAttrOfType<StringAttr>(i, het::kRoleAttr);
     if (!name || !role || role.getValue() == "inverse_label_count")
       continue;
-    StringRef kind = llvm::StringSwitch<StringRef>(name.getValue())
-                         .Cases({"input_ids", "ids", "idx", "tokens", "input"}, "tokens")
-                         .Case("labels", "labels")
-                         .Case("attention_mask", "ones")
-                         .Case("token_type_ids", "zeros")
-                         .Case("position_ids", "arange")
-                         .Default("file");
+    StringRef kind =
+        llvm::StringSwitch<StringRef>(name.getValue())
+            .Cases({"input_ids", "ids", "idx", "tokens", "input"}, "tokens")
+            .Case("labels", "labels")
+            .Case("attention_mask", "ones")
+            .Case("token_type_ids", "zeros")
+            .Case("position_ids", "arange")
+            .Default("file");
     if (role.getValue() == "labels")
       kind = "labels";
     if (auto it = bound.find(name.getValue()); it != bound.end())
@@ -278,9 +296,10 @@ void Compiler::bindInputs(func::FuncOp model) {
   });
   model.walk([&](het::CrossEntropyOp op) {
     if (auto argument = dyn_cast<BlockArgument>(op.getLabels()))
-      model.setArgAttr(argument.getArgNumber(), "het.vocabulary",
-                       IntegerAttr::get(IntegerType::get(&context, 64),
-                                        op.getLogits().getType().getShape().back()));
+      model.setArgAttr(
+          argument.getArgNumber(), "het.vocabulary",
+          IntegerAttr::get(IntegerType::get(&context, 64),
+                           op.getLogits().getType().getShape().back()));
   });
 }
 
@@ -290,11 +309,13 @@ LogicalResult Compiler::buildModels() {
   for (Replica &replica : plan.replicas) {
     if (replica.microbatch_size && models.count(replica.microbatch_size))
       continue;
-    FailureOr<OwningOpRef<ModuleOp>> built = modelPhase(replica.microbatch_size, true);
+    FailureOr<OwningOpRef<ModuleOp>> built =
+        modelPhase(replica.microbatch_size, true);
     if (failed(built))
       return failure();
     func::FuncOp model = modelOf(**built);
-    int64_t size = model->getAttrOfType<IntegerAttr>(het::kBatchSizeAttr).getInt();
+    int64_t size =
+        model->getAttrOfType<IntegerAttr>(het::kBatchSizeAttr).getInt();
     if (!replica.microbatch_size)
       replica.microbatch_size = size;
     bindInputs(model);
@@ -310,19 +331,23 @@ LogicalResult Compiler::finishPlan() {
   bool isFound = !planned.best.plan.replicas.empty();
   if (options.plan.empty() && !isFound) {
     Replica &replica = plan.replicas.front();
-    plan.global_batch = options.globalBatch ? options.globalBatch : replica.microbatch_size;
+    plan.global_batch =
+        options.globalBatch ? options.globalBatch : replica.microbatch_size;
     replica.microbatches = plan.global_batch / replica.microbatch_size;
     if (plan.global_batch % replica.microbatch_size) {
-      auto [below, above] = nearestBatches({replica.microbatch_size}, plan.global_batch);
-      return error("a global batch of " + llvm::Twine(plan.global_batch) +
-                   " does not divide into microbatches of " +
-                   llvm::Twine(replica.microbatch_size) + "; the nearest that do are " +
-                   (below ? std::to_string(*below) + " and " : "") + llvm::Twine(above));
+      auto [below, above] =
+          nearestBatches({replica.microbatch_size}, plan.global_batch);
+      return error(
+          "a global batch of " + llvm::Twine(plan.global_batch) +
+          " does not divide into microbatches of " +
+          llvm::Twine(replica.microbatch_size) + "; the nearest that do are " +
+          (below ? std::to_string(*below) + " and " : "") + llvm::Twine(above));
     }
     for (const Unit &unit : units.units)
       replica.stages.front().units.push_back(unit.id);
     plan.structure_hash = units.structure_hash;
-    plan.schedule = *parseSchedule(options.schedule.empty() ? "1f1b" : options.schedule);
+    plan.schedule =
+        *parseSchedule(options.schedule.empty() ? "1f1b" : options.schedule);
     plan.state_owner = options.stateOwner;
     plan.optimizer = *parseOptimizer(options.optimizer);
   }
@@ -350,7 +375,8 @@ LogicalResult Compiler::planPhase() {
   module = std::move(models.front().second);
   for (auto &[size, other] : llvm::drop_begin(models))
     modelOf(*other)->moveBefore(modelOf(*module));
-  (*module)->setAttr(dist::kPlanAttr, StringAttr::get(&context, formatPlan(plan)));
+  (*module)->setAttr(dist::kPlanAttr,
+                     StringAttr::get(&context, formatPlan(plan)));
   PlanPipelineOptions pipeline;
   pipeline.stateOwner = plan.state_owner;
   PassManager passes(&context);
@@ -384,7 +410,8 @@ LogicalResult Compiler::compileKernelsOfModule() {
   Builder builder(&context);
   for (auto [kernel, object] : llvm::zip_equal(kernels, kernelObjects))
     if (object.scratchBytes)
-      kernel->setAttr("autohet.scratch_bytes", builder.getI64IntegerAttr(object.scratchBytes));
+      kernel->setAttr("autohet.scratch_bytes",
+                      builder.getI64IntegerAttr(object.scratchBytes));
   return success();
 }
 
@@ -397,11 +424,13 @@ LogicalResult Compiler::checkMemory() {
     int64_t bytes = program.getTotalBytes();
     double limit = cluster->kindOf(*device).memory_bytes;
     if (limit > 0 && bytes > limit)
-      result = error("device " + program.getSymName() + ", stage " + llvm::Twine(program.getStage()) +
-                     " of replica " + llvm::Twine(program.getReplica()) + ", needs " +
-                     formatQuantity(bytes, Dimension::Bytes) + ", " +
-                     formatQuantity(bytes - limit, Dimension::Bytes) + " more than its " +
-                     formatQuantity(limit, Dimension::Bytes));
+      result =
+          error("device " + program.getSymName() + ", stage " +
+                llvm::Twine(program.getStage()) + " of replica " +
+                llvm::Twine(program.getReplica()) + ", needs " +
+                formatQuantity(bytes, Dimension::Bytes) + ", " +
+                formatQuantity(bytes - limit, Dimension::Bytes) +
+                " more than its " + formatQuantity(limit, Dimension::Bytes));
   }
   return result;
 }
@@ -420,7 +449,8 @@ LogicalResult Compiler::simulatePrograms() {
                  llvm::toString(result.takeError()));
   simulated_s = result->step_s.back();
   if (hasRates())
-    llvm::outs() << "simulated: " << formatQuantity(simulated_s, Dimension::Seconds)
+    llvm::outs() << "simulated: "
+                 << formatQuantity(simulated_s, Dimension::Seconds)
                  << " a step of the programs\n";
   return success();
 }
@@ -443,7 +473,9 @@ LogicalResult Compiler::emitNodes() {
   facts.target = target;
   facts.cluster = &*cluster;
   SmallVector<exec::ProgramOp> programs(module->getOps<exec::ProgramOp>());
-  llvm::sort(programs, [](exec::ProgramOp a, exec::ProgramOp b) { return a.getRank() < b.getRank(); });
+  llvm::sort(programs, [](exec::ProgramOp a, exec::ProgramOp b) {
+    return a.getRank() < b.getRank();
+  });
   SmallVector<NodeImage> images;
   std::string hashed;
   for (exec::ProgramOp program : programs) {
@@ -466,8 +498,8 @@ LogicalResult Compiler::emitNodes() {
     program.walk([&](exec::InputOp input) {
       auto type = cast<RankedTensorType>(input.getType());
       if (input.getKind() == "tokens" || input.getKind() == "labels")
-        about.sequenceLength = std::max(about.sequenceLength,
-                                        type.getRank() > 1 ? type.getDimSize(1) : 1);
+        about.sequenceLength = std::max(
+            about.sequenceLength, type.getRank() > 1 ? type.getDimSize(1) : 1);
     });
     FailureOr<std::string> blob = encodeProgram(program, kernelIndex, about);
     if (failed(blob))
@@ -500,7 +532,9 @@ LogicalResult Compiler::emitNodes() {
   llvm::sys::fs::remove_directories(work);
   if (std::error_code code = llvm::sys::fs::create_directories(work))
     return error("cannot create " + work + ": " + code.message());
-  auto file = [&](const llvm::Twine &name) { return (work + "/" + name).str(); };
+  auto file = [&](const llvm::Twine &name) {
+    return (work + "/" + name).str();
+  };
 
   // Equal kernels are one object.
   SmallVector<StringRef> objects;
@@ -509,7 +543,8 @@ LogicalResult Compiler::emitNodes() {
     if (seen.insert(object.symbol).second) {
       objects.push_back(object.object);
       if (options.emit == Emit::Objects)
-        if (llvm::Error problem = writeFile(file(object.symbol + ".o"), object.object))
+        if (llvm::Error problem =
+                writeFile(file(object.symbol + ".o"), object.object))
           return error(std::move(problem));
     }
   for (NodeImage &image : images) {
@@ -522,16 +557,20 @@ LogicalResult Compiler::emitNodes() {
     inputs.push_back(*tables);
     cpu::LinkOptions link;
     link.runtimeLibrary = options.runtimeLibrary;
-    if (llvm::Error problem = cpu::linkNode(inputs, file("node" + llvm::Twine(image.node)), link))
+    if (llvm::Error problem =
+            cpu::linkNode(inputs, file("node" + llvm::Twine(image.node)), link))
       return error(std::move(problem));
   }
 
   Report report = describePlan(facts.name, planned, units, *cluster);
-  report.comparison.insert(report.comparison.begin(), {"the programs, simulated", simulated_s});
-  for (auto [name, text] : {std::pair<StringRef, std::string>{"plan.json", formatPlan(plan)},
-                            {"weights.index", formatWeightsIndex(*module, units.structure_hash, trained)},
-                            {"manifest.json", manifest},
-                            {"report.html", formatReport(report)}})
+  report.comparison.insert(report.comparison.begin(),
+                           {"the programs, simulated", simulated_s});
+  for (auto [name, text] :
+       {std::pair<StringRef, std::string>{"plan.json", formatPlan(plan)},
+        {"weights.index",
+         formatWeightsIndex(*module, units.structure_hash, trained)},
+        {"manifest.json", manifest},
+        {"report.html", formatReport(report)}})
     if (llvm::Error problem = writeFile(file(name), text))
       return error(std::move(problem));
   llvm::sys::fs::remove_directories(folder);
@@ -546,7 +585,8 @@ LogicalResult Compiler::emitNodes() {
 
 LogicalResult Compiler::run() {
   if (options.emit == Emit::Imported) {
-    FailureOr<OwningOpRef<ModuleOp>> model = modelPhase(options.microbatch, false);
+    FailureOr<OwningOpRef<ModuleOp>> model =
+        modelPhase(options.microbatch, false);
     if (failed(model))
       return failure();
     module = std::move(*model);
@@ -593,6 +633,7 @@ LogicalResult Compiler::run() {
 
 } // namespace
 
-LogicalResult autohet::compile(const CompileOptions &options, MLIRContext &context) {
+LogicalResult autohet::compile(const CompileOptions &options,
+                               MLIRContext &context) {
   return Compiler(options, context).run();
 }

@@ -13,16 +13,25 @@
 namespace autohet {
 
 /// Where `--emit` stops.
-enum class Emit { Imported, Differentiated, Units, Planned, Scheduled, Programs, Objects, Executables };
+enum class Emit {
+  Imported,
+  Differentiated,
+  Units,
+  Planned,
+  Scheduled,
+  Programs,
+  Objects,
+  Executables
+};
 
 struct CompileOptions {
   std::string model, output;
   Emit emit = Emit::Executables;
   // Placement.
   std::string cluster, hostfile, plan;
-  int64_t globalBatch = 0, microbatch = 0; ///< 0: not given
+  int64_t globalBatch = 0, microbatch = 0;       ///< 0: not given
   PlannerKind planner = PlannerKind::Asymmetric; ///< without a plan
-  std::string schedule, stateOwner = "spread";   ///< no schedule: the better one
+  std::string schedule, stateOwner = "spread"; ///< no schedule: the better one
   // What the model is.
   std::vector<std::string> dims, ties, shared, binds;
   std::string batchDim, constants, freeze;
@@ -36,7 +45,8 @@ struct CompileOptions {
 
 /// The whole compilation. Diagnostics go through the context; prints what
 /// `emit` asks for to stdout.
-mlir::LogicalResult compile(const CompileOptions &options, mlir::MLIRContext &context);
+mlir::LogicalResult compile(const CompileOptions &options,
+                            mlir::MLIRContext &context);
 
 } // namespace autohet
 

@@ -33,10 +33,12 @@ std::string autohet::formatManifest(const ManifestFacts &facts) {
   llvm::StringMap<unsigned> nodeIndex;
   for (auto [i, name] : llvm::enumerate(facts.nodeNames)) {
     nodeIndex[name] = i;
-    json::Object node{{"name", name},
-                      {"executable", "node" + std::to_string(i)},
-                      {"target", json::Object{{"triple", facts.target.triple},
-                                              {"features", featureList(facts.target.features)}}}};
+    json::Object node{
+        {"name", name},
+        {"executable", "node" + std::to_string(i)},
+        {"target",
+         json::Object{{"triple", facts.target.triple},
+                      {"features", featureList(facts.target.features)}}}};
     if (std::optional<unsigned> known = cluster->findNode(name))
       if (!cluster->nodes[*known].address.empty())
         node["address"] = cluster->nodes[*known].address;
@@ -82,19 +84,28 @@ std::string autohet::formatManifest(const ManifestFacts &facts) {
                         {"ranks", std::move(ranks)},
                         {"links", std::move(links)}};
   std::string text;
-  llvm::raw_string_ostream(text) << llvm::formatv("{0:2}", json::Value(std::move(manifest))) << "\n";
+  llvm::raw_string_ostream(text)
+      << llvm::formatv("{0:2}", json::Value(std::move(manifest))) << "\n";
   return text;
 }
 
 static StringRef dtypeName(Type type) {
-  if (type.isF32()) return "float32";
-  if (type.isF64()) return "float64";
-  if (type.isF16()) return "float16";
-  if (type.isBF16()) return "bfloat16";
-  if (type.isInteger(1)) return "bool";
-  if (type.isInteger(8)) return "int8";
-  if (type.isInteger(16)) return "int16";
-  if (type.isInteger(32)) return "int32";
+  if (type.isF32())
+    return "float32";
+  if (type.isF64())
+    return "float64";
+  if (type.isF16())
+    return "float16";
+  if (type.isBF16())
+    return "bfloat16";
+  if (type.isInteger(1))
+    return "bool";
+  if (type.isInteger(8))
+    return "int8";
+  if (type.isInteger(16))
+    return "int16";
+  if (type.isInteger(32))
+    return "int32";
   return "int64";
 }
 
@@ -109,21 +120,23 @@ std::string autohet::formatWeightsIndex(ModuleOp module, uint64_t structureHash,
     llvm::SmallString<256> path(source.getFile());
     llvm::sys::fs::make_absolute(path);
     llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
-    tensors.push_back(json::Object{{"name", source.getName()},
-                                   {"file", std::string(path)},
-                                   {"offset", int64_t(source.getOffset())},
-                                   {"bytes", exec::sizeInBytes(stored)},
-                                   {"dtype", dtypeName(stored.getElementType())},
-                                   {"shape", json::Array(shape)},
-                                   {"transform", source.getTransposed() ? "transpose" : "none"},
-                                   {"trained", trained.contains(source.getName())}});
+    tensors.push_back(json::Object{
+        {"name", source.getName()},
+        {"file", std::string(path)},
+        {"offset", int64_t(source.getOffset())},
+        {"bytes", exec::sizeInBytes(stored)},
+        {"dtype", dtypeName(stored.getElementType())},
+        {"shape", json::Array(shape)},
+        {"transform", source.getTransposed() ? "transpose" : "none"},
+        {"trained", trained.contains(source.getName())}});
   }
   json::Object index{{"format", "autohet-weights"},
                      {"version", 1},
                      {"structure_hash", formatHash(structureHash)},
                      {"tensors", std::move(tensors)}};
   std::string text;
-  llvm::raw_string_ostream(text) << llvm::formatv("{0:2}", json::Value(std::move(index))) << "\n";
+  llvm::raw_string_ostream(text)
+      << llvm::formatv("{0:2}", json::Value(std::move(index))) << "\n";
   return text;
 }
 

@@ -7,12 +7,14 @@ using namespace autohet;
 /// No plan is faster: all arithmetic of a step on all devices at once.
 static double lowerBound(const CostModel &costs, int64_t globalBatch) {
   double rate = 0;
-  for (unsigned device = 0; device < costs.machines().devices().size(); ++device)
+  for (unsigned device = 0; device < costs.machines().devices().size();
+       ++device)
     rate += costs.machines().kindOf(device).flops_per_s;
   return costs.flopsPerSample() * static_cast<double>(globalBatch) / rate;
 }
 
-llvm::Expected<PlannerResult> autohet::findPlan(PlannerKind kind, const UnitTable &table,
+llvm::Expected<PlannerResult> autohet::findPlan(PlannerKind kind,
+                                                const UnitTable &table,
                                                 const Cluster &cluster,
                                                 const PlannerOptions &options) {
   if (kind == PlannerKind::Asymmetric)
@@ -21,24 +23,28 @@ llvm::Expected<PlannerResult> autohet::findPlan(PlannerKind kind, const UnitTabl
   std::optional<PlannedStep> symmetric = planSymmetric(costs, options);
   if (!symmetric)
     return llvm::createStringError(
-        "no symmetric plan (equal layers and batches on a grid of devices) makes a global batch of " +
+        "no symmetric plan (equal layers and batches on a grid of devices) "
+        "makes a global batch of " +
         llvm::Twine(options.global_batch) +
-        " within the devices' memory; --planner=asymmetric may find another one");
+        " within the devices' memory; --planner=asymmetric may find another "
+        "one");
   PlannerResult result;
   result.best = std::move(*symmetric);
   result.lower_bound_s = lowerBound(costs, options.global_batch);
-  result.reasons.push_back("the best symmetric plan, as --planner=symmetric asks for");
+  result.reasons.push_back(
+      "the best symmetric plan, as --planner=symmetric asks for");
   return result;
 }
 
-PlannerResult autohet::judgePlan(const Plan &plan, llvm::StringRef reason, const UnitTable &table,
+PlannerResult autohet::judgePlan(const Plan &plan, llvm::StringRef reason,
+                                 const UnitTable &table,
                                  const Cluster &cluster) {
   CostModel costs(table, cluster, plan.optimizer);
   PlannerResult result;
   result.best.plan = plan;
   result.best.resolved = resolvePlan(plan, table, cluster);
-  result.best.evaluation =
-      evaluatePlan(result.best.resolved, plan.schedule, plan.state_owner, costs);
+  result.best.evaluation = evaluatePlan(result.best.resolved, plan.schedule,
+                                        plan.state_owner, costs);
   result.lower_bound_s = lowerBound(costs, plan.global_batch);
   result.reasons.push_back(reason.str());
   return result;

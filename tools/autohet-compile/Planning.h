@@ -17,11 +17,12 @@ enum class PlannerKind { Asymmetric, Symmetric };
 
 /// The best plan of that kind. The error says why there is none.
 llvm::Expected<PlannerResult> findPlan(PlannerKind kind, const UnitTable &table,
-                                       const Cluster &cluster, const PlannerOptions &options);
+                                       const Cluster &cluster,
+                                       const PlannerOptions &options);
 
 /// What a plan costs that `reason` says the origin of. It must be legal.
-PlannerResult judgePlan(const Plan &plan, llvm::StringRef reason, const UnitTable &table,
-                        const Cluster &cluster);
+PlannerResult judgePlan(const Plan &plan, llvm::StringRef reason,
+                        const UnitTable &table, const Cluster &cluster);
 
 } // namespace autohet
 

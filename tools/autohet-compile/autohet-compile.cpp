@@ -2,15 +2,15 @@
 
 #include "Compile.h"
 
-#include "autohet/Job/JobFile.h"
 #include "autohet/Dialect/Dist/Dist.h"
 #include "autohet/Dialect/Exec/Exec.h"
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Dialect/Onnx/Onnx.h"
+#include "autohet/Job/JobFile.h"
 
+#include "core/Options.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
-#include "core/Options.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
@@ -20,7 +20,8 @@ using namespace autohet;
 
 namespace {
 
-cl::OptionCategory placement("Placement"), modelOptions("Model"), outputOptions("Output");
+cl::OptionCategory placement("Placement"), modelOptions("Model"),
+    outputOptions("Output");
 
 /// What the job file's section `run` may hold.
 std::vector<JobOption> jobRunOptions() {
@@ -32,83 +33,124 @@ std::vector<JobOption> jobRunOptions() {
 
 struct CommandLine {
   cl::opt<std::string> model{cl::Positional, cl::desc("<model.onnx>")};
-  cl::opt<std::string> job{"job", cl::desc("Take options from a job file (YAML); the command line wins"),
-                           cl::value_desc("file")};
+  cl::opt<std::string> job{
+      "job",
+      cl::desc("Take options from a job file (YAML); the command line wins"),
+      cl::value_desc("file")};
 
-  cl::opt<std::string> cluster{"cluster", cl::desc("The machines (YAML); default: this one, as one device"),
-                               cl::value_desc("file"), cl::cat(placement)};
-  cl::opt<std::string> hostfile{"hostfile", cl::desc("The machines as lines 'host slots=N [type=T]'"),
-                                cl::value_desc("file"), cl::cat(placement)};
-  cl::opt<std::string> plan{"plan", cl::desc("A plan to follow (JSON); default: one is made"),
-                            cl::value_desc("file"), cl::cat(placement)};
-  cl::opt<int64_t> globalBatch{"global-batch", cl::desc("Samples a step, on all devices together"),
-                               cl::value_desc("N"), cl::cat(placement)};
-  cl::opt<int64_t> microbatch{"microbatch", cl::desc("Samples a microbatch; default: as in the file, else the planner's choice"),
+  cl::opt<std::string> cluster{
+      "cluster",
+      cl::desc("The machines (YAML); default: this one, as one device"),
+      cl::value_desc("file"), cl::cat(placement)};
+  cl::opt<std::string> hostfile{
+      "hostfile", cl::desc("The machines as lines 'host slots=N [type=T]'"),
+      cl::value_desc("file"), cl::cat(placement)};
+  cl::opt<std::string> plan{
+      "plan", cl::desc("A plan to follow (JSON); default: one is made"),
+      cl::value_desc("file"), cl::cat(placement)};
+  cl::opt<int64_t> globalBatch{
+      "global-batch", cl::desc("Samples a step, on all devices together"),
+      cl::value_desc("N"), cl::cat(placement)};
+  cl::opt<int64_t> microbatch{"microbatch",
+                              cl::desc("Samples a microbatch; default: as in "
+                                       "the file, else the planner's choice"),
                               cl::value_desc("N"), cl::cat(placement)};
   cl::opt<PlannerKind> planner{
-      "planner", cl::desc("What plan to make"), cl::init(PlannerKind::Asymmetric), cl::cat(placement),
-      cl::values(clEnumValN(PlannerKind::Asymmetric, "asymmetric", "the best one; replicas and stages may differ"),
-                 clEnumValN(PlannerKind::Symmetric, "symmetric", "the best grid of equal parts, to compare with"))};
-  cl::opt<std::string> schedule{"schedule",
-                                cl::desc("Order of microbatches without a plan: 1f1b or gpipe; default: the better"),
-                                cl::value_desc("name"), cl::cat(placement)};
-  cl::opt<std::string> stateOwner{"state-owner",
-                                  cl::desc("Who updates a parameter without a plan: spread, first or a device"),
-                                  cl::init("spread"), cl::cat(placement)};
+      "planner", cl::desc("What plan to make"),
+      cl::init(PlannerKind::Asymmetric), cl::cat(placement),
+      cl::values(clEnumValN(PlannerKind::Asymmetric, "asymmetric",
+                            "the best one; replicas and stages may differ"),
+                 clEnumValN(PlannerKind::Symmetric, "symmetric",
+                            "the best grid of equal parts, to compare with"))};
+  cl::opt<std::string> schedule{
+      "schedule",
+      cl::desc("Order of microbatches without a plan: 1f1b or gpipe; default: "
+               "the better"),
+      cl::value_desc("name"), cl::cat(placement)};
+  cl::opt<std::string> stateOwner{
+      "state-owner",
+      cl::desc(
+          "Who updates a parameter without a plan: spread, first or a device"),
+      cl::init("spread"), cl::cat(placement)};
 
-  cl::list<std::string> dims{"dim", cl::desc("Extent of a symbolic dim"), cl::value_desc("NAME=N"),
-                             cl::cat(modelOptions)};
-  cl::opt<std::string> batchDim{"batch-dim", cl::desc("Name of the symbolic dim that counts samples"),
-                                cl::value_desc("NAME"), cl::cat(modelOptions)};
-  cl::list<std::string> ties{"tie", cl::desc("Make two constants of the file one parameter"),
-                             cl::value_desc("NAME=OTHER"), cl::cat(modelOptions)};
-  cl::list<std::string> shared{"shared", cl::desc("Accept several uses of a parameter"),
+  cl::list<std::string> dims{"dim", cl::desc("Extent of a symbolic dim"),
+                             cl::value_desc("NAME=N"), cl::cat(modelOptions)};
+  cl::opt<std::string> batchDim{
+      "batch-dim", cl::desc("Name of the symbolic dim that counts samples"),
+      cl::value_desc("NAME"), cl::cat(modelOptions)};
+  cl::list<std::string> ties{
+      "tie", cl::desc("Make two constants of the file one parameter"),
+      cl::value_desc("NAME=OTHER"), cl::cat(modelOptions)};
+  cl::list<std::string> shared{"shared",
+                               cl::desc("Accept several uses of a parameter"),
                                cl::value_desc("NAME"), cl::cat(modelOptions)};
-  cl::list<std::string> binds{"bind", cl::desc("Where an input comes from that data files do not have: "
-                                               "tokens, labels, ones, zeros, arange or file"),
-                              cl::value_desc("NAME=KIND"), cl::cat(modelOptions)};
-  cl::opt<std::string> constants{"constant", cl::desc("Constants that are not trained"),
-                                 cl::value_desc("REGEX"), cl::cat(modelOptions)};
-  cl::opt<std::string> freeze{"freeze", cl::desc("Parameters without gradient and state"),
+  cl::list<std::string> binds{
+      "bind",
+      cl::desc("Where an input comes from that data files do not have: "
+               "tokens, labels, ones, zeros, arange or file"),
+      cl::value_desc("NAME=KIND"), cl::cat(modelOptions)};
+  cl::opt<std::string> constants{
+      "constant", cl::desc("Constants that are not trained"),
+      cl::value_desc("REGEX"), cl::cat(modelOptions)};
+  cl::opt<std::string> freeze{"freeze",
+                              cl::desc("Parameters without gradient and state"),
                               cl::value_desc("REGEX"), cl::cat(modelOptions)};
-  cl::opt<std::string> objective{"objective", cl::desc("Labels: causal (the next token), masked or given"),
-                                 cl::init("causal"), cl::cat(modelOptions)};
-  cl::opt<std::string> loss{"loss", cl::desc("cross-entropy or mse"), cl::init("cross-entropy"),
-                            cl::cat(modelOptions)};
-  cl::opt<std::string> lossOutput{"loss-output", cl::desc("Name of the output that the loss is of"),
-                                  cl::value_desc("NAME"), cl::cat(modelOptions)};
-  cl::opt<int64_t> ignoreIndex{"ignore-index", cl::desc("The label that does not count"), cl::init(-100),
-                               cl::cat(modelOptions)};
-  cl::opt<std::string> optimizer{"optimizer", cl::desc("sgd, adam, adamw or none"), cl::init("sgd"),
-                                 cl::cat(modelOptions)};
+  cl::opt<std::string> objective{
+      "objective", cl::desc("Labels: causal (the next token), masked or given"),
+      cl::init("causal"), cl::cat(modelOptions)};
+  cl::opt<std::string> loss{"loss", cl::desc("cross-entropy or mse"),
+                            cl::init("cross-entropy"), cl::cat(modelOptions)};
+  cl::opt<std::string> lossOutput{
+      "loss-output", cl::desc("Name of the output that the loss is of"),
+      cl::value_desc("NAME"), cl::cat(modelOptions)};
+  cl::opt<int64_t> ignoreIndex{"ignore-index",
+                               cl::desc("The label that does not count"),
+                               cl::init(-100), cl::cat(modelOptions)};
+  cl::opt<std::string> optimizer{"optimizer",
+                                 cl::desc("sgd, adam, adamw or none"),
+                                 cl::init("sgd"), cl::cat(modelOptions)};
 
-  cl::opt<std::string> output{"o", cl::desc("Folder for the executables"), cl::value_desc("folder"),
-                              cl::init("out"), cl::cat(outputOptions)};
+  cl::opt<std::string> output{"o", cl::desc("Folder for the executables"),
+                              cl::value_desc("folder"), cl::init("out"),
+                              cl::cat(outputOptions)};
   cl::opt<Emit> emit{
-      "emit", cl::desc("Stop early and print"), cl::init(Emit::Executables), cl::cat(outputOptions),
-      cl::values(clEnumValN(Emit::Imported, "imported", "the model in het, with trained and untrained constants"),
-                 clEnumValN(Emit::Differentiated, "differentiated", "with loss and gradients, in units"),
-                 clEnumValN(Emit::Units, "units", "the units that a plan may place, as JSON"),
-                 clEnumValN(Emit::Planned, "planned", "each device's function"),
-                 clEnumValN(Emit::Scheduled, "scheduled", "each device's program"),
-                 clEnumValN(Emit::Programs, "programs", "the same"),
-                 clEnumValN(Emit::Objects, "objects", "keep the kernels' object files in the folder"))};
-  cl::opt<std::string> cacheFolder{"kernel-cache", cl::desc("Folder for compiled kernels, by content"),
-                                   cl::value_desc("folder"), cl::cat(outputOptions)};
-  cl::opt<std::string> runtimeLibrary{"runtime-library", cl::desc("The runtime; default: beside this tool"),
-                                      cl::value_desc("file"), cl::cat(outputOptions)};
-  cl::opt<std::string> target{"target-cpu", cl::desc("LLVM's name of the oldest CPU that must run it"),
-                              cl::value_desc("cpu"), cl::cat(outputOptions)};
-  cl::opt<std::string> features{"target-features", cl::desc("LLVM's features beyond that, '+avx2,+fma'"),
-                                cl::value_desc("list"), cl::cat(outputOptions)};
-  cl::opt<unsigned> threads{"j", cl::desc("Threads that compile kernels"), cl::init(2), cl::cat(outputOptions)};
+      "emit", cl::desc("Stop early and print"), cl::init(Emit::Executables),
+      cl::cat(outputOptions),
+      cl::values(
+          clEnumValN(Emit::Imported, "imported",
+                     "the model in het, with trained and untrained constants"),
+          clEnumValN(Emit::Differentiated, "differentiated",
+                     "with loss and gradients, in units"),
+          clEnumValN(Emit::Units, "units",
+                     "the units that a plan may place, as JSON"),
+          clEnumValN(Emit::Planned, "planned", "each device's function"),
+          clEnumValN(Emit::Scheduled, "scheduled", "each device's program"),
+          clEnumValN(Emit::Programs, "programs", "the same"),
+          clEnumValN(Emit::Objects, "objects",
+                     "keep the kernels' object files in the folder"))};
+  cl::opt<std::string> cacheFolder{
+      "kernel-cache", cl::desc("Folder for compiled kernels, by content"),
+      cl::value_desc("folder"), cl::cat(outputOptions)};
+  cl::opt<std::string> runtimeLibrary{
+      "runtime-library", cl::desc("The runtime; default: beside this tool"),
+      cl::value_desc("file"), cl::cat(outputOptions)};
+  cl::opt<std::string> target{
+      "target-cpu", cl::desc("LLVM's name of the oldest CPU that must run it"),
+      cl::value_desc("cpu"), cl::cat(outputOptions)};
+  cl::opt<std::string> features{
+      "target-features", cl::desc("LLVM's features beyond that, '+avx2,+fma'"),
+      cl::value_desc("list"), cl::cat(outputOptions)};
+  cl::opt<unsigned> threads{"j", cl::desc("Threads that compile kernels"),
+                            cl::init(2), cl::cat(outputOptions)};
 
   /// Whether a job file may hold exactly what the command line may.
   static bool jobTableAgrees() {
     auto isOurs = [](const cl::Option *option) {
-      return llvm::any_of(option->Categories, [](const cl::OptionCategory *category) {
-        return category == &placement || category == &modelOptions || category == &outputOptions;
-      });
+      return llvm::any_of(
+          option->Categories, [](const cl::OptionCategory *category) {
+            return category == &placement || category == &modelOptions ||
+                   category == &outputOptions;
+          });
     };
     size_t count = 0; // of ours but -o, which is the key `output`
     for (const auto &option : cl::getRegisteredOptions())
@@ -119,10 +161,12 @@ struct CommandLine {
            });
   }
 
-  /// What the job file says and the command line does not. False after an error.
+  /// What the job file says and the command line does not. False after an
+  /// error.
   bool takeFromJob() {
     auto &registered = cl::getRegisteredOptions();
-    assert(jobTableAgrees() && "lib/Job/CompileOptions.cpp and this file name different options");
+    assert(jobTableAgrees() &&
+           "lib/Job/CompileOptions.cpp and this file name different options");
     llvm::Expected<JobFile> file = readJobFile(job, jobRunOptions());
     if (!file) {
       llvm::errs() << llvm::toString(file.takeError()) << "\n";
@@ -134,8 +178,9 @@ struct CommandLine {
         typed.insert(option.first);
     for (const JobArgument &argument : file->compile)
       if (!typed.contains(argument.name) &&
-          registered.lookup(argument.name)->addOccurrence(
-              0, argument.name, llvm::StringRef(argument.text).split('=').second))
+          registered.lookup(argument.name)
+              ->addOccurrence(0, argument.name,
+                              llvm::StringRef(argument.text).split('=').second))
         return false; // it has said why
     if (model.empty())
       model = file->model;
@@ -149,39 +194,49 @@ struct CommandLine {
     options.model = model, options.output = output, options.emit = emit;
     options.cluster = cluster, options.hostfile = hostfile, options.plan = plan;
     options.globalBatch = globalBatch, options.microbatch = microbatch;
-    options.planner = planner, options.schedule = schedule, options.stateOwner = stateOwner;
+    options.planner = planner, options.schedule = schedule,
+    options.stateOwner = stateOwner;
     auto list = [](const cl::list<std::string> &values) {
       return std::vector<std::string>(values.begin(), values.end());
     };
     options.dims = list(dims), options.ties = list(ties);
     options.shared = list(shared), options.binds = list(binds);
-    options.batchDim = batchDim, options.constants = constants, options.freeze = freeze;
-    options.objective = objective, options.loss = loss, options.lossOutput = lossOutput;
+    options.batchDim = batchDim, options.constants = constants,
+    options.freeze = freeze;
+    options.objective = objective, options.loss = loss,
+    options.lossOutput = lossOutput;
     options.ignoreIndex = ignoreIndex, options.optimizer = optimizer;
     options.cacheFolder = cacheFolder, options.runtimeLibrary = runtimeLibrary;
-    options.target = target, options.features = features, options.threads = threads;
+    options.target = target, options.features = features,
+    options.threads = threads;
     return options;
   }
 };
 
 /// What options say that no later step would notice.
 std::string findWrongOption(const CompileOptions &options) {
-  auto known = [](llvm::StringRef flag, llvm::StringRef value, llvm::ArrayRef<llvm::StringRef> choices) {
+  auto known = [](llvm::StringRef flag, llvm::StringRef value,
+                  llvm::ArrayRef<llvm::StringRef> choices) {
     if (llvm::is_contained(choices, value))
       return std::string();
-    return ("--" + flag + "=" + value + ": known are " + llvm::join(choices, ", ")).str();
+    return ("--" + flag + "=" + value + ": known are " +
+            llvm::join(choices, ", "))
+        .str();
   };
   for (const std::string &problem :
        {known("optimizer", options.optimizer, {"sgd", "adam", "adamw", "none"}),
         known("objective", options.objective, {"causal", "masked", "given"}),
-        options.schedule.empty() ? "" : known("schedule", options.schedule, {"1f1b", "gpipe"}),
+        options.schedule.empty()
+            ? ""
+            : known("schedule", options.schedule, {"1f1b", "gpipe"}),
         known("loss", options.loss, {"cross-entropy", "mse"})})
     if (!problem.empty())
       return problem;
   for (llvm::StringRef bind : options.binds) {
     auto [name, kind] = bind.split('=');
-    std::string problem = known("bind " + name.str(), kind,
-                                {"tokens", "labels", "ones", "zeros", "arange", "file"});
+    std::string problem =
+        known("bind " + name.str(), kind,
+              {"tokens", "labels", "ones", "zeros", "arange", "file"});
     if (!problem.empty())
       return problem;
   }
@@ -195,12 +250,14 @@ std::string findWrongOption(const CompileOptions &options) {
 std::string placeOf(mlir::Location location) {
   if (auto name = mlir::dyn_cast<mlir::NameLoc>(location)) {
     std::string inner = placeOf(name.getChildLoc());
-    return (inner == "autohet-compile" ? "" : inner + ": ") + "node '" + name.getName().str() + "'";
+    return (inner == "autohet-compile" ? "" : inner + ": ") + "node '" +
+           name.getName().str() + "'";
   }
   if (auto file = mlir::dyn_cast<mlir::FileLineColLoc>(location)) {
     std::string place = file.getFilename().str();
     if (file.getLine())
-      place += ":" + std::to_string(file.getLine()) + ":" + std::to_string(file.getColumn());
+      place += ":" + std::to_string(file.getLine()) + ":" +
+               std::to_string(file.getColumn());
     return place;
   }
   if (auto fused = mlir::dyn_cast<mlir::FusedLoc>(location))
@@ -213,8 +270,8 @@ std::string placeOf(mlir::Location location) {
 void print(mlir::Diagnostic &diagnostic, unsigned depth) {
   static const char *const kinds[] = {"note", "warning", "error", "remark"};
   llvm::errs().indent(2 * depth) << placeOf(diagnostic.getLocation()) << ": "
-                                 << kinds[unsigned(diagnostic.getSeverity())] << ": "
-                                 << diagnostic.str() << "\n";
+                                 << kinds[unsigned(diagnostic.getSeverity())]
+                                 << ": " << diagnostic.str() << "\n";
   for (mlir::Diagnostic &note : diagnostic.getNotes())
     print(note, depth + 1);
 }
@@ -228,15 +285,18 @@ int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(
       argc, argv,
       "Compiles a transformer for a mixed cluster: one executable a node.\n\n"
-      "  autohet-compile model.onnx -o out                      this machine as one device\n"
+      "  autohet-compile model.onnx -o out                      this machine "
+      "as one device\n"
       "  autohet-compile model.onnx --cluster c.yaml --global-batch 64 -o out\n"
-      "                                                         plans for the cluster\n"
+      "                                                         plans for the "
+      "cluster\n"
       "  autohet-compile model.onnx --cluster c.yaml --plan p.json -o out\n"
       "  autohet-run out --steps 100 --data tokens.bin          trains it\n");
   if (!commandLine.job.empty() && !commandLine.takeFromJob())
     return 1;
   if (commandLine.model.empty()) {
-    llvm::errs() << "autohet-compile: error: which model? Give an ONNX file; see --help\n";
+    llvm::errs() << "autohet-compile: error: which model? Give an ONNX file; "
+                    "see --help\n";
     return 1;
   }
   CompileOptions options = commandLine.read();
@@ -245,12 +305,13 @@ int main(int argc, char **argv) {
     return 1;
   }
   mlir::MLIRContext context;
-  context.loadDialect<het::HetDialect, onnx::OnnxDialect, dist::DistDialect, exec::ExecDialect,
-                      mlir::func::FuncDialect>();
+  context.loadDialect<het::HetDialect, onnx::OnnxDialect, dist::DistDialect,
+                      exec::ExecDialect, mlir::func::FuncDialect>();
   context.printOpOnDiagnostic(false);
-  mlir::ScopedDiagnosticHandler handler(&context, [](mlir::Diagnostic &diagnostic) {
-    print(diagnostic, 0);
-    return mlir::success();
-  });
+  mlir::ScopedDiagnosticHandler handler(&context,
+                                        [](mlir::Diagnostic &diagnostic) {
+                                          print(diagnostic, 0);
+                                          return mlir::success();
+                                        });
   return mlir::failed(compile(options, context));
 }

@@ -1,7 +1,8 @@
 //===- FakeNode.cpp - a node's executable without a model -----------------===//
 //
-// What the supervisor's tests start, directly or through autohet-run. Its workers walk steps: sleep, pass a
-// number around the ring of ranks, agree. Arguments, all `name=value`:
+// What the supervisor's tests start, directly or through autohet-run. Its
+// workers walk steps: sleep, pass a number around the ring of ranks, agree.
+// Arguments, all `name=value`:
 //
 //   manifest=FILE node=N    what it is
 //   steps=N step-ms=N       how long it runs
@@ -137,7 +138,8 @@ static int work(const ah_node_image &image, uint32_t device,
 int main(int argc, char **argv) {
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
-    argument.erase(0, argument.find_first_not_of('-')); // autohet-run's have two
+    argument.erase(0,
+                   argument.find_first_not_of('-')); // autohet-run's have two
     size_t equals = argument.find('=');
     arguments[argument.substr(0, equals)] = argument.substr(equals + 1);
   }

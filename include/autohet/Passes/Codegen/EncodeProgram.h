@@ -13,7 +13,7 @@ namespace autohet {
 struct ProgramFacts {
   uint64_t structureHash = 0;
   unsigned node = 0, deviceIndex = 0;
-  std::string optimizer = "sgd"; ///< sgd, adam, adamw, none
+  std::string optimizer = "sgd";    ///< sgd, adam, adamw, none
   std::string objective = "causal"; ///< causal, masked, given
   int64_t ignoreIndex = -100;
   int64_t sequenceLength = 0; ///< tokens a sample
@@ -22,9 +22,10 @@ struct ProgramFacts {
 /// The blob of tables that runtime/program.h describes. `kernelIndex` numbers
 /// the kernels by name. Fails, after a located diagnostic, where the program
 /// is not planned.
-mlir::FailureOr<std::string> encodeProgram(exec::ProgramOp program,
-                                           const llvm::StringMap<unsigned> &kernelIndex,
-                                           const ProgramFacts &facts);
+mlir::FailureOr<std::string>
+encodeProgram(exec::ProgramOp program,
+              const llvm::StringMap<unsigned> &kernelIndex,
+              const ProgramFacts &facts);
 
 } // namespace autohet
 

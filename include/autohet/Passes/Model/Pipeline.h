@@ -10,25 +10,39 @@
 namespace autohet {
 
 struct ModelPipelineOptions : mlir::PassPipelineOptions<ModelPipelineOptions> {
-  Option<int64_t> batch{*this, "batch", llvm::cl::desc("Samples; 0: as in the file"), llvm::cl::init(0)};
-  Option<std::string> batchDim{*this, "batch-dim", llvm::cl::desc("Name of the dim that counts samples")};
-  ListOption<std::string> dims{*this, "dims", llvm::cl::desc("NAME=N: extents of symbolic dims")};
-  ListOption<std::string> ties{*this, "ties", llvm::cl::desc("NAME=OTHER: one parameter")};
-  ListOption<std::string> shared{*this, "shared", llvm::cl::desc("Parameters with several uses")};
-  Option<std::string> constants{*this, "constants", llvm::cl::desc("Names that are not trained")};
-  Option<std::string> freeze{*this, "freeze", llvm::cl::desc("Names without gradient and state")};
-  Option<std::string> loss{*this, "loss", llvm::cl::desc("cross-entropy or mse"),
+  Option<int64_t> batch{*this, "batch",
+                        llvm::cl::desc("Samples; 0: as in the file"),
+                        llvm::cl::init(0)};
+  Option<std::string> batchDim{
+      *this, "batch-dim",
+      llvm::cl::desc("Name of the dim that counts samples")};
+  ListOption<std::string> dims{
+      *this, "dims", llvm::cl::desc("NAME=N: extents of symbolic dims")};
+  ListOption<std::string> ties{*this, "ties",
+                               llvm::cl::desc("NAME=OTHER: one parameter")};
+  ListOption<std::string> shared{
+      *this, "shared", llvm::cl::desc("Parameters with several uses")};
+  Option<std::string> constants{*this, "constants",
+                                llvm::cl::desc("Names that are not trained")};
+  Option<std::string> freeze{
+      *this, "freeze", llvm::cl::desc("Names without gradient and state")};
+  Option<std::string> loss{*this, "loss",
+                           llvm::cl::desc("cross-entropy or mse"),
                            llvm::cl::init("cross-entropy")};
-  Option<std::string> output{*this, "output", llvm::cl::desc("The output that the loss is of")};
-  Option<int64_t> ignoreIndex{*this, "ignore-index", llvm::cl::desc("The label that does not count"),
+  Option<std::string> output{*this, "output",
+                             llvm::cl::desc("The output that the loss is of")};
+  Option<int64_t> ignoreIndex{*this, "ignore-index",
+                              llvm::cl::desc("The label that does not count"),
                               llvm::cl::init(-100)};
-  Option<bool> differentiate{*this, "differentiate",
-                             llvm::cl::desc("Attach the loss, differentiate, number units"),
-                             llvm::cl::init(true)};
+  Option<bool> differentiate{
+      *this, "differentiate",
+      llvm::cl::desc("Attach the loss, differentiate, number units"),
+      llvm::cl::init(true)};
 };
 
 /// From a file's nodes to the differentiated model in units.
-void buildModelPipeline(mlir::OpPassManager &pm, const ModelPipelineOptions &options);
+void buildModelPipeline(mlir::OpPassManager &pm,
+                        const ModelPipelineOptions &options);
 
 } // namespace autohet
 

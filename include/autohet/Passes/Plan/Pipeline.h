@@ -10,9 +10,11 @@
 namespace autohet {
 
 struct PlanPipelineOptions : mlir::PassPipelineOptions<PlanPipelineOptions> {
-  Option<std::string> stages{*this, "stages",
-                             llvm::cl::desc("Stages in the short form; else the module's plan")};
-  Option<int64_t> globalBatch{*this, "global-batch", llvm::cl::desc("Samples a step, with stages"),
+  Option<std::string> stages{
+      *this, "stages",
+      llvm::cl::desc("Stages in the short form; else the module's plan")};
+  Option<int64_t> globalBatch{*this, "global-batch",
+                              llvm::cl::desc("Samples a step, with stages"),
                               llvm::cl::init(0)};
   Option<std::string> stateOwner{*this, "state-owner",
                                  llvm::cl::desc("spread, first or a device"),
@@ -20,7 +22,8 @@ struct PlanPipelineOptions : mlir::PassPipelineOptions<PlanPipelineOptions> {
 };
 
 /// From the differentiated model and a plan to each device's function.
-void buildPlanPipeline(mlir::OpPassManager &pm, const PlanPipelineOptions &options);
+void buildPlanPipeline(mlir::OpPassManager &pm,
+                       const PlanPipelineOptions &options);
 
 } // namespace autohet
 

@@ -12,7 +12,8 @@ namespace autohet {
 /// The module's programs, whose kernels are still functions of `het` ops, with
 /// the durations that the cluster's rates give their commands. Device i of the
 /// result is rank i. Fails where a program's device is none of the cluster's.
-mlir::FailureOr<SimProgram> simProgramOf(mlir::ModuleOp module, const Cluster &cluster);
+mlir::FailureOr<SimProgram> simProgramOf(mlir::ModuleOp module,
+                                         const Cluster &cluster);
 
 } // namespace autohet
 
