@@ -43,10 +43,9 @@ typedef enum ah_tag_kind {
   AH_TAG_CHECK = 3   /* debug comparisons of copies */
 } ah_tag_kind;
 
-/* `sequence` is the number of the walk over the program (a step, an
- * evaluation); its low bits suffice, since equal tags keep their order. */
-static inline uint64_t ah_tag(ah_tag_kind kind, uint32_t channel,
-                              uint64_t sequence) {
+/* `sequence` is the number of the walk over the program (a step, an evaluation);
+ * its low bits suffice, since equal tags keep their order. */
+static inline uint64_t ah_tag(ah_tag_kind kind, uint32_t channel, uint64_t sequence) {
   return ((uint64_t)kind << 40) | ((uint64_t)(channel & 0xfffffu) << 20) |
          (sequence & 0xfffffu);
 }
@@ -56,21 +55,21 @@ static inline uint64_t ah_tag(ah_tag_kind kind, uint32_t channel,
 /* Owned by the caller, who zeroes it, fills the upper part and leaves it alone
  * until it is done. */
 typedef struct ah_request {
-  uint32_t peer; /* rank */
+  uint32_t peer;        /* rank */
   uint32_t is_send;
-  uint64_t tag;     /* from ah_tag */
-  void *data;       /* a send does not write it */
-  uint64_t bytes;   /* a message of another length is AH_ERROR_MISMATCH */
-  const char *what; /* the command's name, for errors; outlives the request */
+  uint64_t tag;         /* from ah_tag */
+  void *data;           /* a send does not write it */
+  uint64_t bytes;       /* a message of another length is AH_ERROR_MISMATCH */
+  const char *what;     /* the command's name, for errors; outlives the request */
   uint64_t step;
-  int64_t microbatch; /* -1: not a microbatch's */
+  int64_t microbatch;   /* -1: not a microbatch's */
   /* Called once when the transfer has ended, from any thread; may start other
    * transfers, must not wait. Null: somebody will `test` or `wait`. On failure
    * `error` is the whole text: who, which peer, which command, which step. */
   void (*done)(struct ah_request *request, ah_status status, const char *error);
   void *user;
   /* The transport's: */
-  ah_status status; /* AH_IN_PROGRESS until ended; written with release order */
+  ah_status status;     /* AH_IN_PROGRESS until ended; written with release order */
   uint32_t reserved;
   void *internal[6];
 } ah_request;
@@ -91,8 +90,7 @@ typedef struct ah_agreement {
   uint64_t step;
   double squared_norm;
   double loss;
-  uint64_t
-      first_nonfinite_rank; /* out: lowest rank that said NONFINITE, or ~0 */
+  uint64_t first_nonfinite_rank; /* out: lowest rank that said NONFINITE, or ~0 */
 } ah_agreement;
 
 /*===-- The transport's functions ------------------------------------------===*/
@@ -104,8 +102,8 @@ typedef struct ah_comm ah_comm; /* opaque: one a worker */
  * tens of microseconds), so nobody has to call it for messages to move. */
 typedef struct ah_comm_table {
   uint32_t struct_bytes;
-  uint32_t version; /* AH_COMM_VERSION */
-  const char *name; /* "ucx" */
+  uint32_t version;     /* AH_COMM_VERSION */
+  const char *name;     /* "ucx" */
 
   /* Starts request->is_send ? a send : a receive. A failure to start is
    * returned and `done` is not called. A start that ends at once returns AH_OK
@@ -117,8 +115,7 @@ typedef struct ah_comm_table {
 
   /* Sleeps until the request has ended. Ends with AH_ERROR_PEER, naming this
    * rank, the peer, the command and the step, when the peer has died, when the
-   * stall clock ran out, or after `cancel`. Only for requests without `done`.
-   */
+   * stall clock ran out, or after `cancel`. Only for requests without `done`. */
   ah_status (*wait)(ah_comm *comm, ah_request *request);
 
   /* Sums and ors over all ranks; every rank calls it once a step. */
@@ -146,26 +143,22 @@ typedef struct ah_comm_table {
  * supervisor finds names in the image that it shares with the worker. */
 typedef struct ah_board {
   /* by the worker */
-  uint64_t commands; /* walked so far, all streams: the stall clock's counter */
-  uint64_t step;     /* being computed */
-  uint64_t phase;    /* ah_phase */
+  uint64_t commands;      /* walked so far, all streams: the stall clock's counter */
+  uint64_t step;          /* being computed */
+  uint64_t phase;         /* ah_phase */
   uint64_t last_saved_step;
   struct {
-    uint64_t position; /* index into the program's command table */
+    uint64_t position;    /* index into the program's command table */
     int64_t microbatch;
   } streams[AH_BOARD_STREAMS];
   /* by the supervisor */
-  uint64_t requests; /* ah_flag: SAVE, STOP; the walker takes part of them to
-                        `agree` */
+  uint64_t requests;      /* ah_flag: SAVE, STOP; the walker takes part of them to `agree` */
   uint64_t reserved[8];
 } ah_board;
 
 typedef enum ah_phase {
-  AH_PHASE_STARTING = 0,
-  AH_PHASE_RUNNING = 1,
-  AH_PHASE_SAVING = 2,
-  AH_PHASE_EVALUATING = 3,
-  AH_PHASE_FINISHED = 4
+  AH_PHASE_STARTING = 0, AH_PHASE_RUNNING = 1, AH_PHASE_SAVING = 2,
+  AH_PHASE_EVALUATING = 3, AH_PHASE_FINISHED = 4
 } ah_phase;
 
 /*===-- What the supervisor offers to a node's main ------------------------===*/
@@ -174,30 +167,24 @@ typedef enum ah_phase {
  * own. Times in seconds; 0 means the default. */
 typedef struct ah_supervisor_options {
   uint32_t struct_bytes;
-  uint32_t check_messages; /* 1: debug mode, a header in every message */
-  double stall_timeout_s;  /* 600 */
-  double death_timeout_s;  /* 10 */
-  uint64_t options_hash; /* of every option that changes numbers: all ranks must
-                            agree */
-  const char *emulate;   /* path of the emulation's description, or null */
-  const char
-      *options_text; /* the same options as "name=value" lines, so that an error
-                        can name the one that differs; may be null */
-  int64_t launched_node; /* --node: what overrides the launcher's rank; -1: not
-                            given */
-  uint32_t launched_nodes; /* --nodes: and its count; 0: not given */
-  uint32_t
-      master_port; /* --master-port; 0: MASTER_PORT, else from the job's hash */
-  const char *master_address; /* --master-addr; null: MASTER_ADDR, else node 0's
-                                 address */
+  uint32_t check_messages;   /* 1: debug mode, a header in every message */
+  double stall_timeout_s;    /* 600 */
+  double death_timeout_s;    /* 10 */
+  uint64_t options_hash;     /* of every option that changes numbers: all ranks must agree */
+  const char *emulate;       /* path of the emulation's description, or null */
+  const char *options_text;  /* the same options as "name=value" lines, so that an error can
+                                name the one that differs; may be null */
+  int64_t launched_node;     /* --node: what overrides the launcher's rank; -1: not given */
+  uint32_t launched_nodes;   /* --nodes: and its count; 0: not given */
+  uint32_t master_port;      /* --master-port; 0: MASTER_PORT, else from the job's hash */
+  const char *master_address;/* --master-addr; null: MASTER_ADDR, else node 0's address */
 } ah_supervisor_options;
 
 /* Runs a node, of one device too (signals, saves and the exit status are the
- * supervisor's): starts one worker a device by executing `argv` again with
- * ah_worker_device() set, watches, and returns the exit status of the node. */
+ * supervisor's): starts one worker a device by executing `argv` again with ah_worker_device() set, watches, and returns the
+ * exit status of the node. */
 int ah_supervisor_main(const ah_node_image *image,
-                       const ah_supervisor_options *options, int argc,
-                       char **argv);
+                       const ah_supervisor_options *options, int argc, char **argv);
 
 /* The index into image->devices that this process is a worker of, or -1 when
  * it was not started by a supervisor. */
@@ -209,14 +196,13 @@ typedef struct ah_worker_link {
   uint32_t reserved;
   const ah_comm_table *table; /* null where the world is this one device */
   ah_comm *comm;
-  ah_board *board; /* never null: private memory without a supervisor */
+  ah_board *board;            /* never null: private memory without a supervisor */
 } ah_worker_link;
 
 /* In a worker: reports to the supervisor, exchanges addresses and hashes with
  * all ranks, opens the transport. AH_ERROR_MISMATCH names what differs. */
 ah_status ah_worker_join(const ah_node_image *image, uint32_t device,
-                         const ah_supervisor_options *options,
-                         ah_worker_link *link);
+                         const ah_supervisor_options *options, ah_worker_link *link);
 
 /* In a worker: says how it ended (`error` is null on success) and leaves. */
 void ah_worker_leave(ah_worker_link *link, ah_status status, const char *error);

@@ -5,8 +5,7 @@
  * same numbers. Generated kernels inline the same arithmetic, so this header is
  * the definition and kernels are tested against it.
  *
- *   philox4x32-10(key = seed, counter = {element lo, element hi, op, step}) ->
- * 4 words
+ *   philox4x32-10(key = seed, counter = {element lo, element hi, op, step}) -> 4 words
  *
  * `element` is the row-major index in the global tensor of the step's whole
  * batch (sample number first), `op` an id fixed before planning, `step` the
@@ -26,12 +25,10 @@ extern "C" {
 
 /* Ops with ids from here on are the runtime's; a model's op ids are below. */
 #define AH_RANDOM_FIRST_RESERVED_OP 0xffffff00u
-#define AH_RANDOM_INIT 0xffffff01u  /* initial weights */
-#define AH_RANDOM_ORDER 0xffffff02u /* permutation of samples */
-#define AH_RANDOM_MASKING                                                      \
-  0xffffff03u                        /* tokens hidden by the masked objective */
-#define AH_RANDOM_TOKENS 0xffffff04u /* tokens made up where there is no data  \
-                                      */
+#define AH_RANDOM_INIT 0xffffff01u    /* initial weights */
+#define AH_RANDOM_ORDER 0xffffff02u   /* permutation of samples */
+#define AH_RANDOM_MASKING 0xffffff03u /* tokens hidden by the masked objective */
+#define AH_RANDOM_TOKENS 0xffffff04u  /* tokens made up where there is no data */
 
 typedef struct ah_random {
   uint32_t word[4];
@@ -64,8 +61,7 @@ static inline float ah_uniform(uint32_t word) {
   return (float)(word >> 8) * 0x1p-24f;
 }
 
-/* Dropout with probability p: kept elements are then multiplied by 1 / (1 - p).
- */
+/* Dropout with probability p: kept elements are then multiplied by 1 / (1 - p). */
 static inline int ah_dropout_keeps(uint64_t seed, uint64_t step, uint32_t op,
                                    uint64_t element, float p) {
   return ah_uniform(ah_philox(seed, element, op, (uint32_t)step).word[0]) >= p;
@@ -84,8 +80,7 @@ static inline uint64_t ah_name_hash(const char *name) {
   return hash;
 }
 
-/* The key under which `name` draws its initial values: element = global index.
- */
+/* The key under which `name` draws its initial values: element = global index. */
 static inline uint64_t ah_init_key(uint64_t seed, const char *name) {
   return seed ^ ah_name_hash(name);
 }
