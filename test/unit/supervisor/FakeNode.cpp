@@ -89,6 +89,8 @@ ah_status Worker::walk() {
   for (uint64_t step = 0; step < steps; ++step) {
     __atomic_store_n(&link.board->step, step, __ATOMIC_RELAXED);
     __atomic_fetch_add(&link.board->commands, 1, __ATOMIC_RELAXED);
+    if (step == 1) // all ranks have met
+      std::ofstream(folder + "/running-" + std::to_string(rank));
     usleep(number("step-ms", 1) * 1000);
     uint64_t bytes = 8;
     misbehave(step, bytes);

@@ -30,13 +30,13 @@ TEST(Job, OneNodeListensNowhere) {
   TestJob job({2});
   job.with("steps=1000").with("step-ms=10").start();
   job.sleepUntilRunning();
-  // Of this job's processes: other tests run beside this one.
-  std::string pids = std::to_string(job.supervisor(0));
-  for (pid_t worker : job.workers(0))
-    pids += "|" + std::to_string(worker);
-  std::string sockets =
-      "ss -Htlnp 2>/dev/null | grep -qE 'pid=(" + pids + "),'";
-  EXPECT_NE(system(sockets.c_str()), 0);
+  std::vector<pid_t> processes = job.workers(0);
+  processes.push_back(job.supervisor(0));
+  for (pid_t pid : processes) {
+    std::string command =
+        "ss -Htlnp 2>/dev/null | grep -q 'pid=" + std::to_string(pid) + ",'";
+    EXPECT_NE(system(command.c_str()), 0);
+  }
 }
 
 TEST(Job, SigtermToOneSupervisorSavesEverywhere) {

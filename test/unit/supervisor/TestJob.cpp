@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <netinet/in.h>
+#include <numeric>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -102,6 +103,8 @@ void TestJob::start(uint32_t node) {
   std::string log = folder + "/log" + std::to_string(node);
   statuses[node] = -1;
   pids[node] = fork();
+  if (pids[node] < 0)
+    abort(); // tests send signals to this number, and -1 means everybody
   if (pids[node])
     return;
   int fd = open(log.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
@@ -131,14 +134,13 @@ std::vector<pid_t> TestJob::workers(uint32_t node) {
 }
 
 void TestJob::sleepUntilRunning() {
-  for (uint32_t node = 0; node < ranks.size(); ++node)
-    for (pid_t pid : workers(node))
-      // The name is set at the end of joining's first half; the rest is fast.
-      for (double end = now() + 10; now() < end; usleep(2000))
-        if (readFile("/proc/" + std::to_string(pid) + "/comm")
-                .find("autohet-") == 0)
-          break;
-  usleep(500000);
+  uint32_t worldSize = std::accumulate(ranks.begin(), ranks.end(), 0u);
+  double end = now() + 30;
+  for (uint32_t rank = 0; rank < worldSize; ++rank)
+    while (access((folder + "/running-" + std::to_string(rank)).c_str(),
+                  F_OK) != 0 &&
+           now() < end)
+      usleep(2000);
 }
 
 std::vector<int> TestJob::wait(double seconds) {

@@ -32,7 +32,7 @@ public:
   pid_t supervisor(uint32_t node) const { return pids[node]; }
   /// Waits until node's workers are there; their processes in device order.
   std::vector<pid_t> workers(uint32_t node);
-  /// Waits until all ranks are in step `step` or later.
+  /// Waits until all ranks have begun their second step.
   void sleepUntilRunning();
 
   /// Exit status of each supervisor, 128 + signal for a killed one, -1 for one
