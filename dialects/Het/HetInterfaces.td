@@ -37,10 +37,46 @@ def Het_ShardableInterface : OpInterface<"ShardableOpInterface"> {
   let cppNamespace = "::autohet::het";
   let description = [{
     The op says which of its dims may be split and what that costs, in terms of
-    *factors* (see ShardingRule in Het/ShardingRule.h).
+    *factors* (see ShardingRule in Het/ShardingRule.h), and becomes one op a
+    rank (Het/Shards.h). For most ops the rule says all; those that have more
+    to say override a step: `chooseShards` where ranks share what no factor
+    describes, `becomeShard` where an attribute spells out a shape or place,
+    `buildShards` where ranks must talk to each other.
   }];
-  let methods = [InterfaceMethod<"The op's factors, of this very instance.",
-    "::autohet::het::ShardingRule", "getShardingRule">];
+  let methods = [
+    InterfaceMethod<"The op's factors, of this very instance.",
+      "::autohet::het::ShardingRule", "getShardingRule">,
+    InterfaceMethod<[{
+        How the op runs on ranks that hold its operands in these layouts.
+        `wanted` is what its results' readers would like best. Nothing: every
+        rank does all of it.
+      }],
+      "std::optional<::autohet::het::ShardLayouts>", "chooseShards",
+      (ins "::llvm::ArrayRef<::autohet::het::Layout>":$operands,
+           "::llvm::ArrayRef<::autohet::het::Layout>":$wanted),
+      "", [{
+        return ::autohet::het::chooseShardsByRule($_op, operands, wanted);
+      }]>,
+    InterfaceMethod<[{
+        Called on a rank's copy of `whole`, which has the rank's operands and
+        result types already: corrects the attributes that spell them out.
+      }],
+      "void", "becomeShard",
+      (ins "::mlir::Operation *":$whole,
+           "const ::autohet::het::ShardLayouts &":$layouts,
+           "unsigned":$rank),
+      "", "return;">,
+    InterfaceMethod<[{
+        Builds what each rank does, from the operands in the chosen layouts
+        (entries are [operand][rank]); returns the results ([result][rank]).
+      }],
+      "::llvm::SmallVector<::autohet::het::RankValues>", "buildShards",
+      (ins "::autohet::het::ShardBuilder &":$builder,
+           "::llvm::ArrayRef<::autohet::het::RankValues>":$operands,
+           "const ::autohet::het::ShardLayouts &":$layouts),
+      "", [{
+        return ::autohet::het::cloneShards($_op, builder, operands, layouts);
+      }]>];
 }
 
 def Het_CostedInterface : OpInterface<"CostedOpInterface"> {

@@ -25,6 +25,21 @@ class Het_Op<string mnemonic, list<Trait> traits = []>
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
+// What an op overrides of ShardableOpInterface, for its extraClassDeclaration.
+defvar Het_ChoosesShards = [{
+    std::optional<ShardLayouts> chooseShards(::llvm::ArrayRef<Layout> operands,
+                                             ::llvm::ArrayRef<Layout> wanted);
+}];
+defvar Het_BecomesShard = [{
+    void becomeShard(::mlir::Operation *whole, const ShardLayouts &layouts,
+                     unsigned rank);
+}];
+defvar Het_BuildsShards = [{
+    ::llvm::SmallVector<RankValues>
+    buildShards(ShardBuilder &builder, ::llvm::ArrayRef<RankValues> operands,
+                const ShardLayouts &layouts);
+}];
+
 // Types are inferred by the op's own `inferReturnTypes`, in HetInference.cpp.
 class Het_PureOp<string mnemonic, list<Trait> traits = []>
     : Het_Op<mnemonic, traits # [Pure, InferTypeOpAdaptor]>;
@@ -373,6 +388,7 @@ def Het_DropoutOp : Het_DifferentiableOp<"dropout"> {
     OptionalAttr<DenseI64ArrayAttr>:$global_shape);
   let results = (outs Het_FloatTensor:$result);
   let hasVerifier = 1;
+  let extraClassDeclaration = Het_BecomesShard;
 }
 
 //===----------------------------------------------------------------------===//
@@ -586,6 +602,7 @@ def Het_AttentionOp : Het_DifferentiableOp<"attention"> {
     OptionalAttr<DenseI64ArrayAttr>:$global_shape);
   let results = (outs Het_FloatTensor:$result, Het_FloatTensor:$log_sum_exp);
   let hasVerifier = 1;
+  let extraClassDeclaration = !strconcat(Het_ChoosesShards, Het_BecomesShard);
 }
 
 def Het_AttentionBackwardOp : Het_PureOp<"attention_backward"> {
@@ -612,6 +629,7 @@ def Het_AttentionBackwardOp : Het_PureOp<"attention_backward"> {
   let results = (outs Het_FloatTensor:$query_gradient, Het_FloatTensor:$key_gradient,
     Het_FloatTensor:$value_gradient);
   let hasVerifier = 1;
+  let extraClassDeclaration = !strconcat(Het_ChoosesShards, Het_BecomesShard);
 }
 
 def Het_RotaryOp : Het_DifferentiableOp<"rotary"> {
@@ -661,6 +679,7 @@ def Het_EmbeddingOp : Het_DifferentiableOp<"embedding"> {
   let arguments = (ins Het_FloatTensor:$table, Het_IntTensor:$ids, OptionalAttr<I64Attr>:$first_row);
   let results = (outs Het_FloatTensor:$result);
   let hasVerifier = 1;
+  let extraClassDeclaration = Het_BecomesShard;
 }
 
 def Het_EmbeddingBackwardOp : Het_PureOp<"embedding_backward"> {
@@ -679,6 +698,7 @@ def Het_EmbeddingBackwardOp : Het_PureOp<"embedding_backward"> {
   let arguments = (ins Het_IntTensor:$ids, Het_FloatTensor:$gradient, I64Attr:$rows, OptionalAttr<I64Attr>:$first_row);
   let results = (outs Het_FloatTensor:$result);
   let hasVerifier = 1;
+  let extraClassDeclaration = Het_BecomesShard;
 }
 
 def Het_GatherOp : Het_PureOp<"gather"> {
@@ -755,6 +775,7 @@ def Het_ReshapeOp : Het_DifferentiableOp<"reshape"> {
   let assemblyFormat = "$operand `to` $shape attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
   let hasFolder = 1;
+  let extraClassDeclaration = Het_BecomesShard;
 }
 
 def Het_TransposeOp : Het_DifferentiableOp<"transpose"> {
@@ -791,6 +812,7 @@ def Het_BroadcastOp : Het_DifferentiableOp<"broadcast"> {
   let assemblyFormat = "$operand `to` $shape attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
   let hasFolder = 1;
+  let extraClassDeclaration = Het_BecomesShard;
 }
 
 def Het_SliceOp : Het_DifferentiableOp<"slice"> {
@@ -814,6 +836,7 @@ def Het_SliceOp : Het_DifferentiableOp<"slice"> {
   }];
   let hasVerifier = 1;
   let hasFolder = 1;
+  let extraClassDeclaration = Het_BecomesShard;
 }
 
 def Het_SliceBackwardOp : Het_PureOp<"slice_backward"> {
@@ -835,6 +858,7 @@ def Het_SliceBackwardOp : Het_PureOp<"slice_backward"> {
     $gradient `offsets` $offsets `strides` $strides `shape` $shape attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = Het_BecomesShard;
 }
 
 def Het_ConcatOp : Het_DifferentiableOp<"concat"> {
@@ -876,6 +900,7 @@ def Het_CrossEntropyOp : Het_DifferentiableOp<"cross_entropy"> {
   let arguments = (ins Het_FloatTensor:$logits, Het_IntTensor:$labels, I64Attr:$ignore_index);
   let results = (outs Het_FloatTensor:$loss_sum, Het_FloatTensor:$log_sum_exp);
   let hasVerifier = 1;
+  let extraClassDeclaration = !strconcat(Het_ChoosesShards, Het_BuildsShards);
 }
 
 def Het_CrossEntropyBackwardOp : Het_PureOp<"cross_entropy_backward"> {
@@ -897,6 +922,7 @@ def Het_CrossEntropyBackwardOp : Het_PureOp<"cross_entropy_backward"> {
     Het_ScalarTensor:$gradient, I64Attr:$ignore_index, OptionalAttr<I64Attr>:$first_class);
   let results = (outs Het_FloatTensor:$result);
   let hasVerifier = 1;
+  let extraClassDeclaration = Het_BecomesShard;
 }
 
 #endif

@@ -7,12 +7,15 @@
 //   softmax           [R <h>] -> [R <h>]
 //   layer_norm        [R <h>] [<h>] [<h>] -> [R <h>] [R] [R]
 //   its adjoint       ... -> [R <h>] [<h>] [<h>]; R missing there: partial sums
-//   attention         [B H <s> <d>] [B K <t> <d>] ... -> [B H <s> <e>] [B H
-//   <s>] embedding         [v H] [I] -> [I H]; v by first_row its adjoint [i]
-//   [i H] -> [V H]; V by first_row cross_entropy     [R <v>] [R] -> [] [R] its
-//   adjoint       [R V] [R] [R] [] -> [R V]; V by first_class
+//   attention         [B H <s> <d>] [B K <t> <d>] ...
+//                       -> [B H <s> <e>] [B H <s>]
+//   embedding         [v H] [I] -> [I H]; v by first_row
+//   its adjoint       [i] [i H] -> [V H]; V by first_row
+//   cross_entropy     [R <v>] [R] -> [] [R]
+//   its adjoint       [R V] [R] [R] [] -> [R V]; V by first_class
 //
-// A dim of extent 1 has no factor: it is whole everywhere.
+// A dim of extent 1 has no factor: it is whole everywhere. What follows from a
+// rule, and what ops do beyond it, is in HetShards.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,6 +58,10 @@ llvm::raw_ostream &autohet::het::operator<<(llvm::raw_ostream &os,
   print(rule.operands);
   os << " ->";
   print(rule.results);
+  if (!rule.linear.empty()) {
+    os << ", linear in ";
+    llvm::interleave(rule.linear, os, " ");
+  }
   return os;
 }
 
@@ -113,6 +120,10 @@ public:
                                [&](int64_t size) { return parallel(size); });
   }
 
+  /// Says that the op is linear in an operand; in all of them together.
+  void linearIn(unsigned index) { rule.linear.push_back(index); }
+  void linear() { llvm::append_range(rule.linear, llvm::seq(numOperands())); }
+
   ArrayRef<int64_t> shapeOf(unsigned operand) const {
     return typeOf(op->getOperand(operand)).getShape();
   }
@@ -123,6 +134,8 @@ public:
   ShardingRule take() { return std::move(rule); }
 
 private:
+  unsigned numOperands() const { return op->getNumOperands(); }
+
   Operation *op;
   ShardingRule rule;
 };
@@ -155,8 +168,10 @@ ShardingRule GradientOp::getShardingRule() {
 
 /// Every dim of the result is parallel; operands have those that they do not
 /// broadcast along.
-static ShardingRule elementwiseRule(Operation *op) {
+static ShardingRule elementwiseRule(Operation *op, bool isLinear = false) {
   RuleBuilder b(op);
+  if (isLinear)
+    b.linear();
   SmallVector<unsigned> factors = b.parallel(b.resultShapeOf(0));
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
     b.broadcastOperand(i, factors);
@@ -166,7 +181,9 @@ static ShardingRule elementwiseRule(Operation *op) {
 
 #define ELEMENTWISE(OP)                                                        \
   ShardingRule OP::getShardingRule() { return elementwiseRule(*this); }
-ELEMENTWISE(NegOp)
+#define LINEAR_ELEMENTWISE(OP)                                                 \
+  ShardingRule OP::getShardingRule() { return elementwiseRule(*this, true); }
+LINEAR_ELEMENTWISE(NegOp)
 ELEMENTWISE(AbsOp)
 ELEMENTWISE(ExpOp)
 ELEMENTWISE(LogOp)
@@ -180,8 +197,8 @@ ELEMENTWISE(SiluOp)
 ELEMENTWISE(ReluOp)
 ELEMENTWISE(SinOp)
 ELEMENTWISE(CosOp)
-ELEMENTWISE(AddOp)
-ELEMENTWISE(SubOp)
+LINEAR_ELEMENTWISE(AddOp)
+LINEAR_ELEMENTWISE(SubOp)
 ELEMENTWISE(MulOp)
 ELEMENTWISE(DivOp)
 ELEMENTWISE(ModOp)
@@ -199,9 +216,11 @@ ELEMENTWISE(CastOp)
 ELEMENTWISE(GeluOp)
 ELEMENTWISE(GeluBackwardOp)
 ELEMENTWISE(SiluBackwardOp)
-ELEMENTWISE(
-    DropoutOp) // its mask goes by global index: offsets say where a box is
-ELEMENTWISE(BroadcastOp) // as if added to zeros of the result's shape
+// Its mask goes by global index: offsets say where a box is.
+ELEMENTWISE(DropoutOp)
+// As if added to zeros of the result's shape.
+LINEAR_ELEMENTWISE(BroadcastOp)
+#undef LINEAR_ELEMENTWISE
 #undef ELEMENTWISE
 
 //===----------------------------------------------------------------------===//
@@ -239,9 +258,11 @@ ShardingRule MatmulOp::getShardingRule() {
 }
 
 /// Sums of shards add up. Means of uneven shards do not, nor do the others by
-/// addition: they are blocked.
+/// addition: they are blocked. The mean of a sum is the sum of the means.
 ShardingRule ReduceOp::getShardingRule() {
   RuleBuilder b(*this);
+  if (getKind() == ReduceKind::sum || getKind() == ReduceKind::mean)
+    b.linear();
   int64_t at = 0;
   for (auto [dim, size] : llvm::enumerate(b.shapeOf(0))) {
     if (!llvm::is_contained(getDims(), dim)) {
@@ -376,6 +397,7 @@ ShardingRule AttentionBackwardOp::getShardingRule() {
 /// Pairs of the last dim are rotated together: it is whole.
 ShardingRule RotaryOp::getShardingRule() {
   RuleBuilder b(*this);
+  b.linearIn(0);
   SmallVector<unsigned> factors = b.parallel(b.shapeOf(0).drop_back());
   factors.push_back(b.blocked(b.shapeOf(0).back()));
   b.operand(0, factors);
@@ -466,10 +488,10 @@ ShardingRule GatherNdOp::getShardingRule() {
 ///   [2, 5, 24] to [2, 5, 3, 8]   [a b (c d)] -> [a b c d]
 ///   [2, 5, 8]  to [10, 8]        [a b c]     -> [(a b) c]
 ///   [4, 6]     to [6, 4]         2 and 3 left over: no common factor. Dims up
-///   to
-///                                where the products agree again are blocked.
+///                                to where the products agree are blocked.
 ShardingRule ReshapeOp::getShardingRule() {
   RuleBuilder b(*this);
+  b.linear();
   ArrayRef<int64_t> from = b.shapeOf(0), to = b.resultShapeOf(0);
   if (llvm::is_contained(from, 0)) // nothing to split
     return b.take();
@@ -527,6 +549,7 @@ ShardingRule ReshapeOp::getShardingRule() {
 
 ShardingRule TransposeOp::getShardingRule() {
   RuleBuilder b(*this);
+  b.linear();
   SmallVector<unsigned> factors = b.parallel(b.resultShapeOf(0));
   b.result(0, factors);
   for (auto [to, from] : llvm::enumerate(getPermutation()))
@@ -537,6 +560,7 @@ ShardingRule TransposeOp::getShardingRule() {
 /// Dims that are taken whole stay parallel.
 static ShardingRule sliceRule(Operation *op, ArrayRef<int64_t> strides) {
   RuleBuilder b(op);
+  b.linear();
   for (auto [dim, in, out, stride] :
        llvm::enumerate(b.shapeOf(0), b.resultShapeOf(0), strides)) {
     bool isWhole = in == out && stride == 1;
@@ -555,6 +579,7 @@ ShardingRule SliceBackwardOp::getShardingRule() {
 
 ShardingRule ConcatOp::getShardingRule() {
   RuleBuilder b(*this);
+  b.linear();
   for (auto [dim, size] : llvm::enumerate(b.resultShapeOf(0))) {
     bool isJoined = int64_t(dim) == int64_t(getDim());
     unsigned whole = isJoined ? b.blocked(size) : b.parallel(size);

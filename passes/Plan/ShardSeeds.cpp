@@ -7,46 +7,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Layout.h"
+#include "ShardSeeds.h"
 
 #include "autohet/Support/SplitExtent.h"
 
 using namespace mlir;
 using namespace autohet;
-
-SmallVector<Part> autohet::consecutiveParts(ArrayRef<int64_t> sizes) {
-  SmallVector<Part> parts;
-  int64_t begin = 0;
-  for (int64_t size : sizes) {
-    parts.push_back({begin, size});
-    begin += size;
-  }
-  return parts;
-}
-
-SmallVector<Part> autohet::scaleParts(ArrayRef<Part> parts, int64_t unit) {
-  return llvm::map_to_vector(parts, [&](const Part &part) {
-    return Part{part.begin * unit, part.size * unit};
-  });
-}
-
-SmallVector<Part> autohet::keyValueParts(ArrayRef<Part> queryHeads,
-                                         ArrayRef<int64_t> kvHeads) {
-  return llvm::map_to_vector(queryHeads, [&](const Part &part) {
-    ArrayRef<int64_t> read = kvHeads.slice(part.begin, part.size);
-    int64_t first = *llvm::min_element(read), last = *llvm::max_element(read);
-    return Part{first, last + 1 - first};
-  });
-}
-
-bool autohet::haveOverlap(ArrayRef<Part> parts) {
-  for (size_t i = 0; i < parts.size(); ++i)
-    for (size_t j = i + 1; j < parts.size(); ++j)
-      if (parts[i].begin < parts[j].begin + parts[j].size &&
-          parts[j].begin < parts[i].begin + parts[i].size)
-        return true;
-  return false;
-}
+using het::Layout;
+using het::Part;
 
 static RankedTensorType typeOf(Value v) {
   return cast<RankedTensorType>(v.getType());
@@ -62,15 +30,10 @@ static SmallVector<int64_t> outputDims(het::MatmulOp op) {
   return dims;
 }
 
-static bool isForward(Operation *op) {
-  auto phase = op->getAttrOfType<StringAttr>(het::kPhaseAttr);
-  return !phase || phase.getValue() == "forward";
-}
-
 ShardSeeds::ShardSeeds(Block &stage, ArrayRef<int64_t> weights)
     : weights(weights) {
   for (Operation &op : stage) {
-    if (!isForward(&op))
+    if (het::isBackward(&op))
       continue;
     if (auto attention = dyn_cast<het::AttentionOp>(op))
       seedAttention(attention);
@@ -146,18 +109,19 @@ void ShardSeeds::seedAttention(het::AttentionOp op) {
                 value = findProjection(op.getValue());
   if (!allHaveSome(heads) || !query || !key || !value)
     return;
-  SmallVector<Part> queryHeads = consecutiveParts(heads);
-  SmallVector<Part> kvHeads = keyValueParts(queryHeads, op.getKvHeads());
+  SmallVector<Part> queryHeads = het::consecutiveParts(heads);
+  SmallVector<Part> kvHeads = het::keyValueParts(queryHeads, op.getKvHeads());
   seedOutput(query,
-             scaleParts(queryHeads, typeOf(op.getQuery()).getDimSize(3)));
-  seedOutput(key, scaleParts(kvHeads, typeOf(op.getKey()).getDimSize(3)));
-  seedOutput(value, scaleParts(kvHeads, typeOf(op.getValue()).getDimSize(3)));
+             het::scaleParts(queryHeads, typeOf(op.getQuery()).getDimSize(3)));
+  seedOutput(key, het::scaleParts(kvHeads, typeOf(op.getKey()).getDimSize(3)));
+  seedOutput(value,
+             het::scaleParts(kvHeads, typeOf(op.getValue()).getDimSize(3)));
 }
 
 /// Whether every reader of `value` leads, elementwise, to a product.
 static bool feedsProducts(Value value) {
   return llvm::all_of(value.getUsers(), [](Operation *user) {
-    if (!isForward(user))
+    if (het::isBackward(user))
       return true;
     if (isa<het::MatmulOp>(user))
       return true;
@@ -177,16 +141,17 @@ void ShardSeeds::seedActivation(Operation *op) {
       parameter.getDimSize(outputDims(projection).front()), weights);
   if (!allHaveSome(sizes))
     return;
-  seedOutput(projection, consecutiveParts(sizes));
+  seedOutput(projection, het::consecutiveParts(sizes));
   // A gated MLP: the other factor is divided alike.
   for (Operation *user : op->getResult(0).getUsers())
-    if (auto gate = dyn_cast<het::MulOp>(user); gate && isForward(user)) {
+    if (auto gate = dyn_cast<het::MulOp>(user);
+        gate && !het::isBackward(user)) {
       Value other =
           gate.getLhs() == op->getResult(0) ? gate.getRhs() : gate.getLhs();
       if (het::MatmulOp up = findProjection(other);
           up && typeOf(up.getRhs()).getDimSize(outputDims(up).front()) ==
                     parameter.getDimSize(outputDims(projection).front()))
-        seedOutput(up, consecutiveParts(sizes));
+        seedOutput(up, het::consecutiveParts(sizes));
     }
 }
 
@@ -199,7 +164,7 @@ void ShardSeeds::seedEmbedding(het::EmbeddingOp op) {
   if (!parameter || !allHaveSome(sizes) || rows < kRowsWorthDividing)
     return;
   layouts.try_emplace(key(parameter.getName(), parameter.getOffsets()),
-                      Layout::split(0, consecutiveParts(sizes)));
+                      Layout::split(0, het::consecutiveParts(sizes)));
 }
 
 void ShardSeeds::seedHead(het::CrossEntropyOp op) {
@@ -207,5 +172,5 @@ void ShardSeeds::seedHead(het::CrossEntropyOp op) {
   SmallVector<int64_t> sizes =
       splitExtent(typeOf(op.getLogits()).getShape().back(), weights);
   if (projection && allHaveSome(sizes))
-    seedOutput(projection, consecutiveParts(sizes));
+    seedOutput(projection, het::consecutiveParts(sizes));
 }

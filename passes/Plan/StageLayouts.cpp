@@ -8,6 +8,8 @@
 
 #include "StageSharder.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace mlir;
 using namespace autohet;
 
@@ -15,9 +17,8 @@ static RankedTensorType typeOf(Value v) {
   return cast<RankedTensorType>(v.getType());
 }
 
-StageSharder::Locals StageSharder::convert(Value value, const Layout &wanted,
-                                           Operation *reader) {
-  const Layout &have = layouts[value];
+StageSharder::Locals StageSharder::convert(Value value, const Layout &wanted) {
+  Layout have = layoutOf(value);
   if (have == wanted)
     return locals[value];
   for (auto &[layout, made] : converted[value])
@@ -27,151 +28,151 @@ StageSharder::Locals StageSharder::convert(Value value, const Layout &wanted,
   Locals result;
   if (have.kind == Layout::Whole) {
     assert(wanted.kind == Layout::Split && "a whole value is never made a sum");
-    result = takeParts(value, wanted, reader);
+    result = takeParts(value, locals[value], wanted);
   } else if (have.kind == Layout::Sum && wanted.kind == Layout::Whole) {
-    result = exchangeSums(locals[value], reader);
+    result = exchangeSums(locals[value]);
   } else if (have.kind == Layout::Split && wanted.kind == Layout::Whole) {
-    result = gather(locals[value], have, typeOf(value), reader);
+    result = gather(locals[value], have, typeOf(value));
   } else {
     // By way of the whole. The layouts are equal but for `isSum` only where
     // nothing overlaps, and then they are one.
-    if (have.kind == Layout::Split && have.dim == wanted.dim &&
-        have.parts == wanted.parts && !haveOverlap(have.parts))
+    if (have.isSplitAlong(wanted.dim) && have.parts == wanted.parts &&
+        !het::haveOverlap(have.parts))
       return locals[value];
-    Locals whole = convert(value, Layout(), reader);
-    Layout kept = have;
-    layouts[value] = Layout();
-    Locals keptLocals = std::exchange(locals[value], whole);
-    result = takeParts(value, wanted, reader);
-    layouts[value] = kept;
-    locals[value] = keptLocals;
+    Locals whole = convert(value, Layout());
+    result = takeParts(value, whole, wanted);
   }
   converted[value].push_back({wanted, result});
   return result;
 }
 
+namespace {
+
+/// The box of a tensor that a rank's part of a dim is.
+struct Box {
+  SmallVector<int64_t> offsets, sizes, strides;
+  Box(RankedTensorType type, unsigned dim, het::Part part)
+      : offsets(type.getRank(), 0), sizes(type.getShape()),
+        strides(type.getRank(), 1) {
+    offsets[dim] = part.begin;
+    sizes[dim] = part.size;
+  }
+};
+
+} // namespace
+
+static Value createSlice(OpBuilder &builder, Location loc, Value value,
+                         const Box &box) {
+  return het::SliceOp::create(builder, loc, value, box.offsets, box.sizes,
+                              box.strides);
+}
+
 /// Each rank's part of a whole value. Of a parameter only the part is held.
-StageSharder::Locals StageSharder::takeParts(Value value, const Layout &wanted,
-                                             Operation *reader) {
+StageSharder::Locals StageSharder::takeParts(Value value, const Locals &whole,
+                                             const Layout &wanted) {
+  if (auto parameter = value.getDefiningOp<het::ParameterOp>())
+    return takeParameterParts(parameter, wanted);
   Locals result;
-  auto parameter = value.getDefiningOp<het::ParameterOp>();
-  auto whole = typeOf(value);
-  for (unsigned rank = 0; rank < size(); ++rank) {
-    const Part &part = wanted.parts[rank];
-    SmallVector<int64_t> offsets(whole.getRank(), 0), sizes(whole.getShape()),
-        strides(whole.getRank(), 1);
-    offsets[wanted.dim] = part.begin;
-    sizes[wanted.dim] = part.size;
-    OpBuilder &builder = builders[rank];
-    if (!parameter) {
-      result.push_back(mark(het::SliceOp::create(builder, reader->getLoc(),
-                                                 locals[value][rank], offsets,
-                                                 sizes, strides),
-                            reader));
-      continue;
-    }
+  for (unsigned rank = 0; rank < getNumRanks(); ++rank)
+    result.push_back(
+        createSlice(on(rank), stamp.source->getLoc(), whole[rank],
+                    Box(typeOf(value), wanted.dim, wanted.parts[rank])));
+  return result;
+}
+
+StageSharder::Locals
+StageSharder::takeParameterParts(het::ParameterOp parameter,
+                                 const Layout &wanted) {
+  // It stays a use of the parameter's own unit, whoever reads it first.
+  llvm::SaveAndRestore<Operation *> source(stamp.source, parameter);
+  auto whole = typeOf(parameter);
+  Locals result;
+  for (unsigned rank = 0; rank < getNumRanks(); ++rank) {
+    Box box(whole, wanted.dim, wanted.parts[rank]);
     if (parameter.getOffsets())
       for (auto [offset, outer] :
-           llvm::zip_equal(offsets, *parameter.getOffsets()))
+           llvm::zip_equal(box.offsets, *parameter.getOffsets()))
         offset += outer;
-    auto box =
-        mark(cast<het::ParameterOp>(builder.clone(*parameter)), parameter);
-    box.setOffsets(offsets);
-    box.setGlobalShape(parameter.getWholeShape());
-    box.getResult().setType(
-        RankedTensorType::get(sizes, whole.getElementType()));
-    result.push_back(box);
+    auto part = cast<het::ParameterOp>(on(rank).clone(*parameter));
+    part.setOffsets(box.offsets);
+    part.setGlobalShape(parameter.getWholeShape());
+    part.getResult().setType(
+        RankedTensorType::get(box.sizes, whole.getElementType()));
+    result.push_back(part);
   }
   return result;
 }
 
-SmallVector<StageSharder::Locals> StageSharder::exchange(ArrayRef<Value> values,
-                                                         Operation *reader) {
+SmallVector<StageSharder::Locals> StageSharder::exchange(const Locals &values) {
   int64_t channel = nextChannel++;
-  SmallVector<Locals> all(size(), Locals(size()));
-  for (unsigned rank = 0; rank < size(); ++rank) {
-    OpBuilder &builder = builders[rank];
+  Location loc = stamp.source->getLoc();
+  unsigned size = getNumRanks();
+  SmallVector<Locals> all(size, Locals(size));
+  for (unsigned rank = 0; rank < size; ++rank) {
     all[rank][rank] = values[rank];
-    for (unsigned other = 0; other < size(); ++other)
+    for (unsigned other = 0; other < size; ++other)
       if (other != rank)
-        mark(dist::SendOp::create(builder, reader->getLoc(), values[rank],
-                                  ranks[other], channel, true),
-             reader);
-    for (unsigned other = 0; other < size(); ++other)
+        dist::SendOp::create(on(rank), loc, values[rank], ranks[other], channel,
+                             true);
+    for (unsigned other = 0; other < size; ++other)
       if (other != rank)
         all[rank][other] =
-            mark(dist::RecvOp::create(builder, reader->getLoc(),
-                                      values[other].getType(), ranks[other],
-                                      channel, true),
-                 reader);
+            dist::RecvOp::create(on(rank), loc, values[other].getType(),
+                                 ranks[other], channel, true);
   }
   return all;
 }
 
 /// The sum in rank order, on every rank.
-StageSharder::Locals StageSharder::exchangeSums(ArrayRef<Value> partial,
-                                                Operation *reader) {
+StageSharder::Locals StageSharder::exchangeSums(const Locals &partial) {
   Locals result;
-  SmallVector<Locals> all = exchange(partial, reader);
-  for (unsigned rank = 0; rank < size(); ++rank) {
+  SmallVector<Locals> all = exchange(partial);
+  for (unsigned rank = 0; rank < getNumRanks(); ++rank) {
     Value sum = all[rank].front();
     for (Value part : ArrayRef<Value>(all[rank]).drop_front())
-      sum =
-          mark(het::AddOp::create(builders[rank], reader->getLoc(), sum, part),
-               reader);
+      sum = het::AddOp::create(on(rank), stamp.source->getLoc(), sum, part);
     result.push_back(sum);
   }
   return result;
 }
 
 /// The whole of a divided value, on every rank.
-StageSharder::Locals StageSharder::gather(ArrayRef<Value> parts,
+StageSharder::Locals StageSharder::gather(const Locals &parts,
                                           const Layout &layout,
-                                          RankedTensorType whole,
-                                          Operation *reader) {
-  if (layout.isSum && haveOverlap(layout.parts)) {
+                                          RankedTensorType whole) {
+  Location loc = stamp.source->getLoc();
+  if (layout.isSum && het::haveOverlap(layout.parts)) {
     // Parts of sums: each rank's part within zeros is a partial sum.
     Locals padded;
-    for (unsigned rank = 0; rank < size(); ++rank) {
-      SmallVector<int64_t> offsets(whole.getRank(), 0),
-          strides(whole.getRank(), 1);
-      offsets[layout.dim] = layout.parts[rank].begin;
-      padded.push_back(mark(het::SliceBackwardOp::create(
-                                builders[rank], reader->getLoc(), parts[rank],
-                                offsets, strides, whole.getShape()),
-                            reader));
+    for (unsigned rank = 0; rank < getNumRanks(); ++rank) {
+      Box box(whole, layout.dim, layout.parts[rank]);
+      padded.push_back(het::SliceBackwardOp::create(on(rank), loc, parts[rank],
+                                                    box.offsets, box.strides,
+                                                    whole.getShape()));
     }
-    return exchangeSums(padded, reader);
+    return exchangeSums(padded);
   }
   Locals result;
-  SmallVector<Locals> all = exchange(parts, reader);
-  for (unsigned rank = 0; rank < size(); ++rank) {
+  SmallVector<Locals> all = exchange(parts);
+  for (unsigned rank = 0; rank < getNumRanks(); ++rank) {
     SmallVector<Value> pieces;
     int64_t end = 0;
-    for (unsigned from = 0; from < size(); ++from) {
-      const Part &part = layout.parts[from];
+    for (unsigned from = 0; from < getNumRanks(); ++from) {
+      const het::Part &part = layout.parts[from];
       Value piece = all[rank][from];
       int64_t known = std::max<int64_t>(0, end - part.begin);
       if (known >= part.size)
         continue; // a copy of what an earlier rank gave
-      if (known > 0) {
-        auto type = typeOf(piece);
-        SmallVector<int64_t> offsets(type.getRank(), 0), sizes(type.getShape()),
-            strides(type.getRank(), 1);
-        offsets[layout.dim] = known;
-        sizes[layout.dim] = part.size - known;
-        piece = mark(het::SliceOp::create(builders[rank], reader->getLoc(),
-                                          piece, offsets, sizes, strides),
-                     reader);
-      }
+      if (known > 0)
+        piece = createSlice(
+            on(rank), loc, piece,
+            Box(typeOf(piece), layout.dim, {known, part.size - known}));
       pieces.push_back(piece);
       end = part.begin + part.size;
     }
     Value joined = pieces.front();
     if (pieces.size() > 1)
-      joined = mark(het::ConcatOp::create(builders[rank], reader->getLoc(),
-                                          pieces, layout.dim),
-                    reader);
+      joined = het::ConcatOp::create(on(rank), loc, pieces, layout.dim);
     assert(joined.getType() == whole && "parts cover the dim in order");
     result.push_back(joined);
   }

@@ -3,7 +3,7 @@
 #ifndef AUTOHET_PASSES_PLAN_STAGESHARDER_H
 #define AUTOHET_PASSES_PLAN_STAGESHARDER_H
 
-#include "Layout.h"
+#include "ShardSeeds.h"
 #include "autohet/Dialect/Dist/Dist.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -14,62 +14,60 @@ using StageRanks =
     llvm::DenseMap<std::pair<int64_t, int64_t>, llvm::SmallVector<int64_t>>;
 
 /// Expands a stage's function into one function a rank. Every value of the
-/// stage has a layout and one local value a rank; each op is cloned on each
-/// rank for the layouts of its operands.
-class StageSharder {
+/// stage has a layout and one local value a rank; each op says what it becomes
+/// for the layouts of its operands (ShardableOpInterface).
+class StageSharder : private het::ShardBuilder {
 public:
   StageSharder(mlir::func::FuncOp stage, const StageRanks &ranks,
                int64_t &nextChannel);
 
   /// Creates the functions behind the stage's, which stays.
-  mlir::LogicalResult run();
+  void run();
 
 private:
-  using Locals = llvm::SmallVector<mlir::Value>;
+  using Layout = het::Layout;
+  using Locals = het::RankValues;
 
   //===--- StageSharder.cpp: ops ---===//
-  mlir::LogicalResult expand(mlir::Operation *op);
-  mlir::LogicalResult expandByRule(mlir::Operation *op);
-  void expandWhole(mlir::Operation *op);
-  mlir::LogicalResult expandAttention(het::AttentionOp op);
-  mlir::LogicalResult expandAttentionBackward(het::AttentionBackwardOp op);
-  void expandCrossEntropy(het::CrossEntropyOp op, const Layout &logits);
-  void expandEmbeddingBackward(het::EmbeddingBackwardOp op, const Layout &rows);
+  void expand(mlir::Operation *op);
+  void expandCompute(mlir::Operation *op);
+  void build(mlir::Operation *op, const het::ShardLayouts &chosen);
+  /// What the readers of an op's results would like best.
+  llvm::SmallVector<Layout> wantedLayouts(mlir::Operation *op) const;
+  //===--- what crosses the stage's border ---===//
+  void expandParameter(het::ParameterOp op);
   void expandGradient(het::GradientOp op);
   void expandSend(dist::SendOp op);
   void expandRecv(dist::RecvOp op);
   void expandReturn(mlir::func::ReturnOp op);
-  /// Clones `op` on a rank with these operands and results of these layouts.
-  mlir::Operation *cloneLocal(mlir::Operation *op, unsigned rank,
-                              mlir::ValueRange operands,
-                              llvm::ArrayRef<Layout> results);
-  void setResults(mlir::Operation *op, llvm::ArrayRef<mlir::Operation *> clones,
-                  llvm::ArrayRef<Layout> results);
 
   //===--- StageLayouts.cpp: conversions ---===//
-  /// `value` in the layout `wanted`, for `reader`.
-  Locals convert(mlir::Value value, const Layout &wanted,
-                 mlir::Operation *reader);
-  Locals takeParts(mlir::Value value, const Layout &wanted,
-                   mlir::Operation *reader);
-  Locals gather(llvm::ArrayRef<mlir::Value> parts, const Layout &layout,
-                mlir::RankedTensorType whole, mlir::Operation *reader);
-  Locals exchangeSums(llvm::ArrayRef<mlir::Value> partial,
-                      mlir::Operation *reader);
-  /// What every rank has, on every rank: entry [to][from].
-  llvm::SmallVector<Locals> exchange(llvm::ArrayRef<mlir::Value> values,
-                                     mlir::Operation *reader);
+  /// `value` in the layout `wanted`.
+  Locals convert(mlir::Value value, const Layout &wanted);
+  Locals takeParts(mlir::Value value, const Locals &whole,
+                   const Layout &wanted);
+  Locals takeParameterParts(het::ParameterOp parameter, const Layout &wanted);
+  Locals gather(const Locals &parts, const Layout &layout,
+                mlir::RankedTensorType whole);
+  Locals exchangeSums(const Locals &partial);
 
-  const Layout &layoutOf(mlir::Value value) { return layouts[value]; }
-  unsigned size() const { return ranks.size(); }
-  /// Copies phase and unit of `from`.
-  template <typename OpT>
-  OpT mark(OpT op, mlir::Operation *from) {
-    for (llvm::StringRef name : {het::kUnitAttr, het::kPhaseAttr})
-      if (mlir::Attribute attribute = from->getAttr(name))
-        op->setAttr(name, attribute);
-    return op;
+  //===--- het::ShardBuilder ---===//
+  unsigned getNumRanks() const override { return ranks.size(); }
+  mlir::OpBuilder &on(unsigned rank) override { return builders[rank]; }
+  llvm::SmallVector<Locals> exchange(const Locals &values) override;
+
+  Layout layoutOf(mlir::Value value) const { return layouts.lookup(value); }
+  void set(mlir::Value value, const Layout &layout, const Locals &values) {
+    layouts[value] = layout;
+    locals[value] = values;
   }
+
+  /// What is built for an op is of that op's unit and phase.
+  struct Stamp : mlir::OpBuilder::Listener {
+    void notifyOperationInserted(mlir::Operation *op,
+                                 mlir::OpBuilder::InsertPoint) override;
+    mlir::Operation *source = nullptr;
+  };
 
   mlir::func::FuncOp stage;
   dist::StageAttr info;
@@ -77,6 +75,7 @@ private:
   int64_t &nextChannel;
   llvm::SmallVector<int64_t> ranks;
   ShardSeeds seeds;
+  Stamp stamp;
   llvm::SmallVector<mlir::func::FuncOp> funcs;
   llvm::SmallVector<mlir::OpBuilder> builders;
   llvm::DenseMap<mlir::Value, Layout> layouts;

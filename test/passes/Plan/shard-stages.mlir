@@ -80,3 +80,93 @@ func.func @r0.s1() attributes {dist.stage = #second} {
   het.gradient "w" %y {het.phase = "backward"} : tensor<2x6xf32>
   return
 }
+
+// -----
+
+#stage = #dist.stage<replica = 0, stage = 0, stages = 1, world = 2, ranks = [0, 1], weights = [2, 1],
+    devices = ["n0/0", "n0/1"], microbatches = 4, microbatch_size = 2, first_sample = 0, global_batch = 8>
+
+// Three query heads over two key/value heads: the first rank has two of the
+// former and reads both of the latter, the second has one and reads the head
+// that the first reads too. Each names its heads anew, and draws its box of the
+// mask. The gradient by the shared head is a part of a sum on either rank.
+// CHECK-LABEL: func.func @"n0/0"
+// CHECK-DAG:     het.parameter "q" offsets [0, 0] of [6, 6] : tensor<6x4xf32>
+// CHECK-DAG:     het.parameter "k" offsets [0, 0] of [6, 4] : tensor<6x4xf32>
+// CHECK:         het.reshape %{{.*}} to [2, 5, 2, 2]
+// CHECK:         het.attention {{.*}}global_shape = array<i64: 2, 3, 5, 5>, kv_heads = array<i64: 0, 1>, offsets = array<i64: 0, 0, 0, 0>
+// CHECK:         %[[D:.*]] = het.slice %{{.*}} offsets [0, 0, 0, 0] sizes [2, 2, 5, 2]
+// CHECK:         %{{.*}}, %[[K:.*]], %{{.*}} = het.attention_backward {{.*}}%[[D]] {{.*}}kv_heads = array<i64: 0, 1>, offsets = array<i64: 0, 0, 0, 0>
+// CHECK:         het.gradient "k" %[[K]] offsets [0, 0, 0, 0] of [2, 2, 5, 2] : tensor<2x2x5x2xf32>
+// CHECK-LABEL: func.func @"n0/1"
+// CHECK-DAG:     het.parameter "q" offsets [0, 4] of [6, 6] : tensor<6x2xf32>
+// CHECK-DAG:     het.parameter "k" offsets [0, 2] of [6, 4] : tensor<6x2xf32>
+// CHECK:         het.reshape %{{.*}} to [2, 5, 1, 2]
+// CHECK:         het.attention {{.*}}global_shape = array<i64: 2, 3, 5, 5>, kv_heads = array<i64: 0>, offsets = array<i64: 0, 2, 0, 0>
+// CHECK:         %[[D:.*]] = het.slice %{{.*}} offsets [0, 2, 0, 0] sizes [2, 1, 5, 2]
+// CHECK:         %{{.*}}, %[[K:.*]], %{{.*}} = het.attention_backward {{.*}}%[[D]] {{.*}}kv_heads = array<i64: 0>, offsets = array<i64: 0, 2, 0, 0>
+// CHECK:         het.gradient "k" %[[K]] offsets [0, 1, 0, 0] of [2, 2, 5, 2] : tensor<2x1x5x2xf32>
+func.func @r0.s0(%x: tensor<2x5x6xf32>, %d: tensor<2x3x5x2xf32>) attributes {dist.stage = #stage} {
+  %wq = het.parameter "q" : tensor<6x6xf32>
+  %wk = het.parameter "k" : tensor<6x4xf32>
+  %wv = het.parameter "v" : tensor<6x4xf32>
+  %q0 = het.matmul %x, %wq contract [2] [0] : (tensor<2x5x6xf32>, tensor<6x6xf32>) -> tensor<2x5x6xf32>
+  %k0 = het.matmul %x, %wk contract [2] [0] : (tensor<2x5x6xf32>, tensor<6x4xf32>) -> tensor<2x5x4xf32>
+  %v0 = het.matmul %x, %wv contract [2] [0] : (tensor<2x5x6xf32>, tensor<6x4xf32>) -> tensor<2x5x4xf32>
+  %q1 = het.reshape %q0 to [2, 5, 3, 2] : (tensor<2x5x6xf32>) -> tensor<2x5x3x2xf32>
+  %k1 = het.reshape %k0 to [2, 5, 2, 2] : (tensor<2x5x4xf32>) -> tensor<2x5x2x2xf32>
+  %v1 = het.reshape %v0 to [2, 5, 2, 2] : (tensor<2x5x4xf32>) -> tensor<2x5x2x2xf32>
+  %q = het.transpose %q1 by [0, 2, 1, 3] : (tensor<2x5x3x2xf32>) -> tensor<2x3x5x2xf32>
+  %k = het.transpose %k1 by [0, 2, 1, 3] : (tensor<2x5x2x2xf32>) -> tensor<2x2x5x2xf32>
+  %v = het.transpose %v1 by [0, 2, 1, 3] : (tensor<2x5x2x2xf32>) -> tensor<2x2x5x2xf32>
+  %o, %l = het.attention %q, %k, %v {scale = 0.25 : f64, causal, kv_heads = array<i64: 0, 1, 1>, dropout_p = 0.1 : f64, dropout_op_id = 7 : i64}
+    : (tensor<2x3x5x2xf32>, tensor<2x2x5x2xf32>, tensor<2x2x5x2xf32>) -> (tensor<2x3x5x2xf32>, tensor<2x3x5xf32>)
+  %dq, %dk, %dv = het.attention_backward %q, %k, %v, %o, %l, %d {scale = 0.25 : f64, causal, kv_heads = array<i64: 0, 1, 1>, dropout_p = 0.1 : f64, dropout_op_id = 7 : i64, het.phase = "backward"}
+    : (tensor<2x3x5x2xf32>, tensor<2x2x5x2xf32>, tensor<2x2x5x2xf32>, tensor<2x3x5x2xf32>, tensor<2x3x5xf32>, tensor<2x3x5x2xf32>) -> (tensor<2x3x5x2xf32>, tensor<2x2x5x2xf32>, tensor<2x2x5x2xf32>)
+  het.gradient "k" %dk : tensor<2x2x5x2xf32>
+  return
+}
+
+// -----
+
+#stage = #dist.stage<replica = 0, stage = 0, stages = 1, world = 2, ranks = [0, 1], weights = [2, 1],
+    devices = ["n0/0", "n0/1"], microbatches = 4, microbatch_size = 2, first_sample = 0, global_batch = 8>
+
+// Rows of the token table and classes of the head. An embedding's part is a
+// partial sum; the loss exchanges numbers of one a label, and is the first
+// rank's; logits stay where they are; the table's gradient is made in boxes.
+// What is built for an op is of that op's unit.
+// CHECK-LABEL: func.func @"n0/0"
+// CHECK-SAME:    tensor<2x5x60xf32> {dist.global_shape = array<i64: 2, 5, 90>, dist.offsets = array<i64: 0, 0, 0>, het.name = "logits"}
+// CHECK:         %[[T:.*]] = het.parameter "wte" offsets [0, 0] of [90, 6] : tensor<60x6xf32>
+// CHECK:         %[[P:.*]] = het.embedding %[[T]], %[[IDS:.*]] {first_row = 0 : i64, het.unit = "embed"}
+// CHECK:         dist.send %[[P]] to 1 channel {{[0-9]+}} inline {het.unit = "embed"}
+// CHECK:         %[[X:.*]] = het.dropout %{{.*}} {het.unit = "embed", op_id = 3 : i64, p
+// CHECK:         %[[Y:.*]] = het.matmul %[[X]], {{.*}} -> tensor<2x5x60xf32>
+// CHECK:         dist.send %{{.*}} : tensor<2x5x1xf32>
+// CHECK:         %[[LOSS:.*]] = het.reduce sum %{{.*}} dims [0, 1] {het.unit = "head"} : (tensor<2x5xf32>) -> tensor<f32>
+// CHECK:         %[[DY:.*]] = het.cross_entropy_backward %[[Y]], {{.*}} {first_class = 0 : i64, het.phase = "backward"
+// CHECK:         %[[DT:.*]] = het.embedding_backward %[[IDS]], {{.*}} {first_row = 0 : i64, {{.*}}rows = 60 : i64}
+// CHECK:         het.gradient "wte" %[[DT]] offsets [0, 0] of [90, 6]
+// CHECK:         return %[[LOSS]], %[[Y]]
+// CHECK-LABEL: func.func @"n0/1"
+// CHECK-SAME:    -> (tensor<2x5x30xf32> {dist.global_shape = array<i64: 2, 5, 90>, dist.offsets = array<i64: 0, 0, 60>, het.name = "logits"})
+// CHECK:         het.embedding {{.*}} {first_row = 60 : i64, het.unit = "embed"}
+// CHECK:         %[[Y:.*]] = het.matmul {{.*}} -> tensor<2x5x30xf32>
+// CHECK:         het.iota {count = 30 : i64, element = i64, het.unit = "head", start = 60 : i64
+// CHECK:         het.cross_entropy_backward %[[Y]], {{.*}} {first_class = 60 : i64,
+// CHECK:         het.embedding_backward {{.*}} {first_row = 60 : i64, {{.*}}rows = 30 : i64}
+// CHECK:         return %[[Y]] : tensor<2x5x30xf32>
+func.func @r0.s0(%ids: tensor<2x5xi64>, %labels: tensor<2x5xi64>, %inv: tensor<f32>) -> (tensor<f32> {het.name = "loss"}, tensor<2x5x90xf32> {het.name = "logits"}) attributes {dist.stage = #stage} {
+  %t = het.parameter "wte" : tensor<90x6xf32>
+  %x = het.embedding %t, %ids {het.unit = "embed"} : (tensor<90x6xf32>, tensor<2x5xi64>) -> tensor<2x5x6xf32>
+  %dropped = het.dropout %x {p = 0.1 : f64, op_id = 3 : i64, het.unit = "embed"} : (tensor<2x5x6xf32>) -> tensor<2x5x6xf32>
+  %h = het.parameter "head" : tensor<90x6xf32>
+  %y = het.matmul %dropped, %h contract [2] [1] {het.unit = "head"} : (tensor<2x5x6xf32>, tensor<90x6xf32>) -> tensor<2x5x90xf32>
+  %loss, %lse = het.cross_entropy %y, %labels {ignore_index = -100 : i64, het.unit = "head"} : (tensor<2x5x90xf32>, tensor<2x5xi64>) -> (tensor<f32>, tensor<2x5xf32>)
+  %dy = het.cross_entropy_backward %y, %labels, %lse, %inv {ignore_index = -100 : i64, het.unit = "head", het.phase = "backward"} : (tensor<2x5x90xf32>, tensor<2x5xi64>, tensor<2x5xf32>, tensor<f32>) -> tensor<2x5x90xf32>
+  %dx = het.matmul %dy, %h contract [2] [0] {het.unit = "head", het.phase = "backward"} : (tensor<2x5x90xf32>, tensor<90x6xf32>) -> tensor<2x5x6xf32>
+  %dt = het.embedding_backward %ids, %dx {rows = 90 : i64, het.unit = "embed", het.phase = "backward"} : (tensor<2x5xi64>, tensor<2x5x6xf32>) -> tensor<90x6xf32>
+  het.gradient "wte" %dt {het.unit = "embed", het.phase = "backward"} : tensor<90x6xf32>
+  return %loss, %y : tensor<f32>, tensor<2x5x90xf32>
+}

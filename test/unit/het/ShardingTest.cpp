@@ -40,21 +40,21 @@ TEST(Sharding, Elementwise) {
       ruleOf("%a: tensor<2x1x4xf32>, %b: tensor<3x1xf32>",
              "%y = het.add %a, %b : (tensor<2x1x4xf32>, tensor<3x1xf32>) -> "
              "tensor<2x3x4xf32>"),
-      "a=2 b=3 c=4: [a 1 c] [b 1] -> [a b c]");
+      "a=2 b=3 c=4: [a 1 c] [b 1] -> [a b c], linear in 0 1");
   EXPECT_EQ(ruleOf("%a: tensor<1x4xf32>",
                    "%y = het.broadcast %a to [3, 1, 4] : (tensor<1x4xf32>) -> "
                    "tensor<3x1x4xf32>"),
-            "a=3 b=4: [1 b] -> [a 1 b]");
+            "a=3 b=4: [1 b] -> [a 1 b], linear in 0");
 }
 
 TEST(Sharding, Reduce) {
   std::string arguments = "%x: tensor<2x3x4xf32>";
   EXPECT_EQ(ruleOf(arguments, "%y = het.reduce sum %x dims [0, 1] keep : "
                               "(tensor<2x3x4xf32>) -> tensor<1x1x4xf32>"),
-            "reduction a=2 reduction b=3 c=4: [a b c] -> [1 1 c]");
+            "reduction a=2 reduction b=3 c=4: [a b c] -> [1 1 c], linear in 0");
   EXPECT_EQ(ruleOf(arguments, "%y = het.reduce mean %x dims [1] : "
                               "(tensor<2x3x4xf32>) -> tensor<2x4xf32>"),
-            "a=2 blocked b=3 c=4: [a b c] -> [a c]");
+            "a=2 blocked b=3 c=4: [a b c] -> [a c], linear in 0");
 }
 
 TEST(Sharding, Norms) {
@@ -122,16 +122,17 @@ TEST(Sharding, Reshape) {
   };
   // Fused QKV: 3 x heads x head_dim.
   EXPECT_EQ(reshape("2x5x24", "2, 5, 3, 2, 4", "2x5x3x2x4"),
-            "a=2 b=5 c=3 d=2 e=4: [a b (c d e)] -> [a b c d e]");
+            "a=2 b=5 c=3 d=2 e=4: [a b (c d e)] -> [a b c d e], linear in 0");
   EXPECT_EQ(reshape("2x5x2x4", "10, 8", "10x8"),
-            "a=2 b=5 c=2 d=4: [a b c d] -> [(a b) (c d)]");
+            "a=2 b=5 c=2 d=4: [a b c d] -> [(a b) (c d)], linear in 0");
   EXPECT_EQ(reshape("6x4", "2, 12", "2x12"),
-            "a=2 b=3 c=4: [(a b) c] -> [a (b c)]");
-  EXPECT_EQ(reshape("1x6x1", "6, 1, 1", "6x1x1"), "a=6: [1 a 1] -> [a 1 1]");
+            "a=2 b=3 c=4: [(a b) c] -> [a (b c)], linear in 0");
+  EXPECT_EQ(reshape("1x6x1", "6, 1, 1", "6x1x1"),
+            "a=6: [1 a 1] -> [a 1 1], linear in 0");
   // No factor in common, then dims that agree again.
   EXPECT_EQ(reshape("4x6x5", "6, 4, 5", "6x4x5"),
             "blocked a=4 blocked b=6 blocked c=6 blocked d=4 e=5: [a b e] -> "
-            "[c d e]");
+            "[c d e], linear in 0");
 }
 
 TEST(Sharding, Views) {
@@ -139,16 +140,17 @@ TEST(Sharding, Views) {
       ruleOf("%x: tensor<2x3x4xf32>",
              "%y = het.transpose %x by [2, 0, 1] : (tensor<2x3x4xf32>) -> "
              "tensor<4x2x3xf32>"),
-      "a=4 b=2 c=3: [b c a] -> [a b c]");
+      "a=4 b=2 c=3: [b c a] -> [a b c], linear in 0");
   EXPECT_EQ(
       ruleOf("%x: tensor<2x4xf32>",
              "%y = het.slice %x offsets [0, 2] sizes [2, 2] strides [1, 1] : "
              "(tensor<2x4xf32>) -> tensor<2x2xf32>"),
-      "a=2 blocked b=4 blocked c=2: [a b] -> [a c]");
+      "a=2 blocked b=4 blocked c=2: [a b] -> [a c], linear in 0");
   EXPECT_EQ(ruleOf("%x: tensor<2x3xf32>, %z: tensor<2x2xf32>",
                    "%y = het.concat %x, %z {dim = 1 : i64} : (tensor<2x3xf32>, "
                    "tensor<2x2xf32>) -> tensor<2x5xf32>"),
-            "a=2 blocked b=5 blocked c=3 blocked d=2: [a c] [a d] -> [a b]");
+            "a=2 blocked b=5 blocked c=3 blocked d=2: [a c] [a d] -> [a b], "
+            "linear in 0 1");
 }
 
 TEST(Sharding, Gathers) {

@@ -4,6 +4,7 @@
 #define AUTOHET_DIALECT_HET_HET_H
 
 #include "autohet/Dialect/Het/ShardingRule.h"
+#include "autohet/Dialect/Het/Shards.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"

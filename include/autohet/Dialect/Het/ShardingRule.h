@@ -45,10 +45,14 @@ struct ShardingRule {
   llvm::SmallVector<Factor, 6> factors;
   llvm::SmallVector<TensorFactors, 4> operands;
   llvm::SmallVector<TensorFactors, 2> results;
+  /// The op is linear in these operands together, the others held: where each
+  /// of them is a partial sum, so are the results. None: in no operand.
+  llvm::SmallVector<unsigned, 4> linear;
 };
 
 /// `a=2 b=5 c=9 reduction d=8: [a b d] [c d] -> [a b c]`: factors in letters,
-/// several of one dim in parentheses, a dim without any as 1.
+/// several of one dim in parentheses, a dim without any as 1; then, where there
+/// are any, the operands that it is linear in: `, linear in 0 1`.
 llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const ShardingRule &rule);
 
 /// Cost of one execution.
