@@ -27,23 +27,16 @@ using namespace autohet;
 
 namespace {
 
-/// Ops of this unit belong nowhere: they are repeated wherever they are read.
-constexpr StringLiteral kInputsUnit = "inputs";
-
 StringRef unitOf(Operation *op) {
   auto unit = op->getAttrOfType<StringAttr>(het::kUnitAttr);
-  return unit ? unit.getValue() : StringRef(kInputsUnit);
+  return unit ? unit.getValue() : StringRef(het::kInputsUnit);
 }
 
-/// Parameters are held wherever they are used.
+/// Parameters are held wherever they are used; ops of the unit `inputs` are
+/// repeated wherever they are read.
 bool isAnywhere(Operation *op) {
   return isa<het::ParameterOp, het::ConstantOp>(op) ||
-         unitOf(op) == kInputsUnit;
-}
-
-bool isForward(Operation *op) {
-  auto phase = op->getAttrOfType<StringAttr>(het::kPhaseAttr);
-  return !phase || phase.getValue() == "forward";
+         unitOf(op) == het::kInputsUnit;
 }
 
 /// Cuts one model function into the stages of one replica.
@@ -81,7 +74,7 @@ private:
             continue;
           std::optional<unsigned> to = stageOf(user);
           assert(to && "what belongs nowhere reads inputs only");
-          if (*to < *from && isForward(user))
+          if (*to < *from && !het::isBackward(user))
             return op.emitOpError("is in stage ")
                    << *from << ", but stage " << *to
                    << " reads it in the forward part";
@@ -149,7 +142,7 @@ private:
   }
 
   static void copyPlace(Operation *from, Operation *to) {
-    for (StringRef name : {het::kUnitAttr, StringLiteral("het.phase")})
+    for (StringRef name : {het::kUnitAttr, het::kPhaseAttr})
       if (Attribute attribute = from->getAttr(name))
         to->setAttr(name, attribute);
   }
@@ -227,17 +220,20 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
     return *plan;
   }
 
-  /// Unit names in order; costs are not asked for here.
-  static UnitTable unitsOf(func::FuncOp model) {
+  /// The units that het-number-units wrote down; costs are not asked for here.
+  static FailureOr<UnitTable> unitsOf(func::FuncOp model) {
+    auto names = model->getAttrOfType<ArrayAttr>(het::kUnitsAttr);
+    if (!names)
+      return model.emitError("has no ")
+             << het::kUnitsAttr << ": het-number-units writes it";
     UnitTable table;
-    llvm::StringSet<> seen;
-    for (Operation &op : model.getBody().front())
-      if (!isAnywhere(&op) && !isa<func::ReturnOp>(op) &&
-          seen.insert(unitOf(&op)).second) {
-        Unit unit;
-        unit.id = unitOf(&op).str();
-        table.units.push_back(std::move(unit));
-      }
+    for (auto name : names.getAsRange<StringAttr>())
+      table.units.emplace_back().id = name.str();
+    for (Operation &op : model.getBody().front().without_terminator())
+      if (!isAnywhere(&op) && !table.find(unitOf(&op)))
+        return op.emitOpError("is of unit '")
+               << unitOf(&op) << "', which " << het::kUnitsAttr
+               << " does not list";
     return table;
   }
 
@@ -299,7 +295,9 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
         return error("has no model for microbatches of " +
                      llvm::Twine(replica.microbatch_size) +
                      " samples, which replica " + llvm::Twine(r) + " asks for");
-      UnitTable table = unitsOf(model);
+      FailureOr<UnitTable> table = unitsOf(model);
+      if (failed(table))
+        return failure();
       llvm::StringMap<unsigned> stageOfUnit;
       SmallVector<dist::StageAttr> attributes;
       for (auto [s, stage] : llvm::enumerate(replica.stages)) {
@@ -307,23 +305,23 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
           return failure();
         for (StringRef spec : stage.units) {
           llvm::Expected<std::vector<unsigned>> units =
-              expandUnits(spec, table);
+              expandUnits(spec, *table);
           if (!units)
             return error("replica " + llvm::Twine(r) + ", stage " +
                          llvm::Twine(s) + ": " +
                          llvm::toString(units.takeError()));
           for (unsigned unit : *units)
-            if (!stageOfUnit.try_emplace(table.units[unit].id, s).second)
+            if (!stageOfUnit.try_emplace(table->units[unit].id, s).second)
               return error(
                   "replica " + llvm::Twine(r) + " has unit " +
-                  table.units[unit].id + " in stage " +
-                  llvm::Twine(stageOfUnit.lookup(table.units[unit].id)) +
+                  table->units[unit].id + " in stage " +
+                  llvm::Twine(stageOfUnit.lookup(table->units[unit].id)) +
                   " and in stage " + llvm::Twine(s));
         }
         attributes.push_back(stageAttr(replica, stage, r, s, ranks, firstSample,
                                        plan->global_batch));
       }
-      for (const Unit &unit : table.units)
+      for (const Unit &unit : table->units)
         if (!stageOfUnit.count(unit.id))
           return error("replica " + llvm::Twine(r) + " has unit " + unit.id +
                        " in no stage");

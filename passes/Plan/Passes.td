@@ -9,7 +9,7 @@ def AssignStages : Pass<"dist-assign-stages", "::mlir::ModuleOp"> {
   let summary = "Cut the model into the stages of a plan";
   let description = [{
     *Requires:* the differentiated model, one function a microbatch size of the
-    plan (`het.batch_size`), its ops numbered into units; a plan: the module's
+    plan (`het.batch_size`), its ops numbered into units (`het.units`); a plan: the module's
     `dist.plan`, or `stages` in the short form of parseStageAssignment.
 
     *Does:* makes a function a stage and replica. An op goes where its unit is;

@@ -15,6 +15,10 @@
 // RUN: not autohet-opt %s --dist-assign-stages='global-batch=7 stages=1x2:embed-head@n0/0' 2>&1 | FileCheck %s --check-prefix=BATCH
 // RUN: sed 's/^module/module attributes {dist.plan = "{}"}/' %s | not autohet-opt --dist-assign-stages 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=PLAN
+// RUN: sed 's/, het.units = .*\]//' %s | not autohet-opt --dist-assign-stages=stages='1x2:embed-head@n0/0' 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=UNNUMBERED
+// RUN: sed 's/het.unit = "head"/het.unit = "tail"/' %s | not autohet-opt --dist-assign-stages=stages='1x2:embed-head@n0/0' 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=UNLISTED
 
 // NONE: error: has no plan: give the option 'stages' or the attribute 'dist.plan'
 // FORM: error: stages: stage assignment, column 1: 'embed@' is not units@devices
@@ -30,8 +34,10 @@
 // ORDER: error: 'het.neg' op is in stage 1, but stage 0 reads it in the forward part
 // BATCH: error: replicas do 2 samples a step, the plan says 7
 // PLAN: error: dist.plan:{{.*}}'format'
+// UNNUMBERED: error: has no het.units: het-number-units writes it
+// UNLISTED: error: 'het.exp' op is of unit 'tail', which het.units does not list
 module {
-  func.func @model(%x: tensor<2x6xf32> {het.name = "x"}) -> tensor<2x6xf32> attributes {het.batch_size = 2 : i64} {
+  func.func @model(%x: tensor<2x6xf32> {het.name = "x"}) -> tensor<2x6xf32> attributes {het.batch_size = 2 : i64, het.units = ["embed", "head"]} {
     %y = het.neg %x {het.unit = "embed"} : (tensor<2x6xf32>) -> tensor<2x6xf32>
     %z = het.exp %y {het.unit = "head"} : (tensor<2x6xf32>) -> tensor<2x6xf32>
     return %z : tensor<2x6xf32>

@@ -40,7 +40,7 @@
 // REPLICAS-DAG: @r0.s1{{.*}}ranks = [2], weights = [1], devices = ["n1/0"], microbatches = 4, microbatch_size = 2, first_sample = 0, global_batch = 10>
 // REPLICAS-DAG: @r1.s0{{.*}}ranks = [1], weights = [1], devices = ["n0/1"], microbatches = 1, microbatch_size = 2, first_sample = 8, global_batch = 10>
 func.func @model(%x: tensor<2x6xf32> {het.name = "x"}, %inv: tensor<f32> {het.role = "inverse_label_count"})
-    -> (tensor<f32> {het.name = "loss"}) attributes {het.batch_size = 2 : i64} {
+    -> (tensor<f32> {het.name = "loss"}) attributes {het.batch_size = 2 : i64, het.units = ["embed", "head"]} {
   %m = het.neg %x {het.unit = "inputs"} : (tensor<2x6xf32>) -> tensor<2x6xf32>
   %w = het.parameter "w" : tensor<6x6xf32>
   %y = het.matmul %m, %w contract [1] [0] {het.unit = "embed"} : (tensor<2x6xf32>, tensor<6x6xf32>) -> tensor<2x6xf32>

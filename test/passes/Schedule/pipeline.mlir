@@ -58,7 +58,7 @@
 func.func @model(%ids: tensor<2x12xi64> {het.name = "input_ids", het.role = "input", het.kind = "tokens", het.vocabulary = 101},
     %labels: tensor<2x12xi64> {het.name = "labels", het.role = "labels", het.kind = "labels"},
     %inv: tensor<f32> {het.role = "inverse_label_count"})
-    -> (tensor<f32> {het.name = "loss"}, tensor<2x12x101xf32> {het.name = "logits"}) attributes {het.batch_size = 2} {
+    -> (tensor<f32> {het.name = "loss"}, tensor<2x12x101xf32> {het.name = "logits"}) attributes {het.batch_size = 2, het.units = ["embed", "block0", "head"]} {
   %t = het.parameter "wte.weight" : tensor<101x48xf32>
   %x = het.embedding %t, %ids {het.unit = "embed"} : (tensor<101x48xf32>, tensor<2x12xi64>) -> tensor<2x12x48xf32>
   %w = het.parameter "w" : tensor<48x48xf32>
