@@ -29,43 +29,81 @@ namespace {
 /// Which dim of a value counts samples; nothing where no sample is in it.
 using BatchDim = std::optional<int64_t>;
 
+/// The dim of shape `to` that dim `dim` of `from` is after a reshape; nothing
+/// where it is split or merged.
+std::optional<int64_t> dimAfterReshape(ArrayRef<int64_t> from,
+                                       ArrayRef<int64_t> to, int64_t dim) {
+  int64_t before = 1, product = 1;
+  for (int64_t extent : from.take_front(dim))
+    before *= extent;
+  for (auto [d, extent] : llvm::enumerate(to)) {
+    if (product == before && extent == from[dim])
+      return d;
+    product *= extent;
+  }
+  return std::nullopt;
+}
+
 /// Whether a constant repeats itself along dim `dim`, as a folded broadcast of
 /// positions to the batch does.
-bool hasEqualRows(DenseElementsAttr dense, int64_t dim) {
+bool repeatsAlong(DenseElementsAttr dense, int64_t dim) {
+  if (dense.isSplat())
+    return true;
   ArrayRef<int64_t> shape = cast<ShapedType>(dense.getType()).getShape();
   int64_t inner = 1;
   for (int64_t extent : shape.drop_front(dim + 1))
     inner *= extent;
-  auto values = llvm::to_vector(dense.getValues<Attribute>());
-  int64_t block = inner * shape[dim];
-  for (int64_t i = 0, count = values.size(); i < count; ++i)
-    if (values[i] != values[i / block * block + i % inner])
-      return false;
-  return true;
+  auto repeats = [&](auto values, auto isEqual) {
+    int64_t block = inner * shape[dim];
+    for (int64_t i = 0, count = dense.getNumElements(); i < count; ++i)
+      if (i % block >= inner && !isEqual(values[i], values[i - inner]))
+        return false;
+    return true;
+  };
+  if (isa<FloatType>(dense.getElementType()))
+    return repeats(dense.getValues<APFloat>(),
+                   [](const APFloat &left, const APFloat &right) {
+                     return left.bitwiseIsEqual(right);
+                   });
+  return repeats(dense.getValues<APInt>(), std::equal_to<APInt>());
 }
 
-/// Whether all rows of dim `dim` are equal, as in a broadcast.
+/// Whether all rows of dim `dim` are equal, whatever the parameters are: as in
+/// a broadcast, and in what is made of one by ops that work on each row alike.
+/// A dim that the value does not have (negative) has no rows to differ.
 bool isUniform(Value value, int64_t dim) {
   if (dim < 0 || typeOf(value).getDimSize(dim) == 1 || getSplatValue(value))
     return true;
   DenseElementsAttr dense;
   if (matchPattern(value, m_Constant(&dense)))
-    return hasEqualRows(dense, dim);
+    return repeatsAlong(dense, dim);
   Operation *op = value.getDefiningOp();
-  if (auto broadcast = dyn_cast_if_present<BroadcastOp>(op))
-    return isUniform(broadcast.getOperand(),
-                     dim - (broadcast.getType().getRank() -
-                            typeOf(broadcast.getOperand()).getRank()));
-  // The same token type for every sample is the same row for every sample.
-  if (auto embedding = dyn_cast_if_present<EmbeddingOp>(op))
-    return dim < typeOf(embedding.getIds()).getRank() &&
-           isUniform(embedding.getIds(), dim);
-  if (!isa_and_present<ElementwiseOpInterface>(op))
+  if (!op)
     return false;
-  return llvm::all_of(op->getOperands(), [&](Value operand) {
+  // Operands are aligned at the last dim.
+  auto isUniformIn = [&](Value operand) {
     return isUniform(
         operand, dim - (typeOf(value).getRank() - typeOf(operand).getRank()));
-  });
+  };
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case([&](BroadcastOp op) { return isUniformIn(op.getOperand()); })
+      // Equal ids look up equal rows: one token type for every sample.
+      .Case([&](EmbeddingOp op) {
+        return dim < typeOf(op.getIds()).getRank() &&
+               isUniform(op.getIds(), dim);
+      })
+      .Case([&](TransposeOp op) {
+        return isUniform(op.getOperand(), op.getPermutation()[dim]);
+      })
+      .Case([&](ReshapeOp op) {
+        auto source = dimAfterReshape(op.getShape(),
+                                      typeOf(op.getOperand()).getShape(), dim);
+        return source && isUniform(op.getOperand(), *source);
+      })
+      .Default([&](Operation *op) {
+        return isa<ElementwiseOpInterface>(op) && !isa<DropoutOp>(op) &&
+               llvm::all_of(op->getOperands(), isUniformIn);
+      });
 }
 
 /// Follows the batch dim through a function.
@@ -75,6 +113,8 @@ public:
 
 private:
   BatchDim of(Value value) const { return dims.lookup(value); }
+  /// Whether a sample is in it, wherever.
+  bool isOfSamples(Value value) const { return dims.contains(value); }
   /// The dim of the op's results, or failure after a diagnostic.
   FailureOr<BatchDim> follow(Operation *op);
   FailureOr<BatchDim> followAligned(Operation *op, ValueRange operands,
@@ -84,32 +124,47 @@ private:
   FailureOr<BatchDim> followReshape(ReshapeOp op);
   FailureOr<BatchDim> followGather(GatherOp op);
   FailureOr<BatchDim> followGatherNd(GatherNdOp op);
+  FailureOr<BatchDim> followCrossEntropy(CrossEntropyOp op);
+  FailureOr<BatchDim> followDropout(DropoutOp op);
   InFlightDiagnostic mixes(Operation *op) {
     return op->emitOpError("lets one sample reach another: ");
   }
+  /// That `operand`, which no sample is in, is the same for every row of the
+  /// batch, its dim `dim`.
+  LogicalResult checkUniform(Operation *op, Value operand, int64_t dim) {
+    if (isUniform(operand, dim))
+      return success();
+    return op->emitOpError("treats samples unlike: operand ")
+           << operand.getType() << " has rows of its own along the batch, dim "
+           << dim;
+  }
 
-  /// The loss, by which alone samples may meet: scaled by the label count.
-  bool isLoss(Operation *op) const;
+  /// The loss, by which alone samples may meet: a sum, scaled by the label
+  /// count.
+  bool isLoss(ReduceOp op);
 
+  /// Of the values that samples are in; nothing where one sample alone has no
+  /// dim of its own left.
   llvm::DenseMap<Value, BatchDim> dims;
   func::FuncOp function;
 };
 
-bool SampleTracking::isLoss(Operation *op) const {
+bool SampleTracking::isLoss(ReduceOp op) {
   auto isCount = [&](Value value) {
     auto argument = dyn_cast<BlockArgument>(value);
     if (!argument)
       return false;
-    auto role =
-        const_cast<func::FuncOp &>(function).getArgAttrOfType<StringAttr>(
-            argument.getArgNumber(), kRoleAttr);
+    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                      kRoleAttr);
     return role && role.getValue() == "inverse_label_count";
   };
-  return isa<CrossEntropyOp>(op) ||
+  auto isScaling = [&](Operation *user) {
+    return isa<MulOp>(user) && llvm::any_of(user->getOperands(), isCount);
+  };
+  return op.getKind() == ReduceKind::sum &&
+         llvm::any_of(op->getUsers(), isScaling) &&
          llvm::all_of(op->getUsers(), [&](Operation *user) {
-           return isBackward(user) ||
-                  (isa<MulOp>(user) &&
-                   llvm::any_of(user->getOperands(), isCount));
+           return isBackward(user) || isScaling(user);
          });
 }
 
@@ -137,10 +192,8 @@ FailureOr<BatchDim> SampleTracking::followAligned(Operation *op,
     return result;
   for (Value operand : operands) {
     int64_t own = *result - (rank - typeOf(operand).getRank());
-    if (!of(operand) && !isUniform(operand, own))
-      return op->emitOpError("treats samples unlike: operand ")
-             << operand.getType()
-             << " has rows of its own along the batch, dim " << own;
+    if (!isOfSamples(operand) && failed(checkUniform(op, operand, own)))
+      return failure();
   }
   return result;
 }
@@ -172,11 +225,17 @@ FailureOr<BatchDim> SampleTracking::followMatmul(MatmulOp op) {
       if (dim != d)
         continue;
       int64_t pair = paired - batch.begin();
-      if (of(other) != BatchDim(otherBatch[pair]))
+      own = pair;
+      if (!isOfSamples(other)) {
+        if (failed(checkUniform(op, other, otherBatch[pair])))
+          return failure();
+        continue;
+      }
+      if (of(other) != BatchDim(otherBatch[pair]) &&
+          typeOf(side).getDimSize(d) != 1)
         return mixes(op) << "the batch of one operand, dim " << d
                          << ", is paired with dim " << otherBatch[pair]
                          << " of the other";
-      own = pair;
     }
     if (own && result && *own != *result)
       return mixes(op) << "each row of one operand's batch meets each of the "
@@ -208,18 +267,10 @@ FailureOr<BatchDim> SampleTracking::followReshape(ReshapeOp op) {
   if (!dim)
     return dim;
   ArrayRef<int64_t> from = typeOf(op.getOperand()).getShape();
-  int64_t before = 1, extent = from[*dim];
-  for (int64_t d = 0; d < *dim; ++d)
-    before *= from[d];
-  int64_t product = 1;
-  for (auto [d, size] : llvm::enumerate(op.getShape())) {
-    if (product == before && size == extent)
-      return BatchDim(d);
-    product *= size;
-  }
+  BatchDim after = dimAfterReshape(from, op.getShape(), *dim);
   // One sample alone cannot be mixed with others.
-  if (extent == 1)
-    return BatchDim();
+  if (after || from[*dim] == 1)
+    return after;
   return mixes(op) << "dim " << *dim << " of " << op.getOperand().getType()
                    << ", the batch, is no dim of " << op.getType();
 }
@@ -242,10 +293,15 @@ FailureOr<BatchDim> SampleTracking::followGatherNd(GatherNdOp op) {
   BatchDim operand = of(op.getOperand()), indices = of(op.getIndices());
   int64_t paired = op.getBatchDims();
   int64_t tuple = typeOf(op.getIndices()).getShape().back();
-  if (operand && *operand < paired) {
-    if (indices && *indices != *operand)
-      return mixes(op) << "its operands count samples by unlike dims";
-    return operand;
+  if ((operand && *operand < paired) || (indices && *indices < paired)) {
+    int64_t dim = operand && *operand < paired ? *operand : *indices;
+    for (Value side : op->getOperands()) {
+      if (isOfSamples(side) && of(side) != BatchDim(dim))
+        return mixes(op) << "its operands count samples by unlike dims";
+      if (!isOfSamples(side) && failed(checkUniform(op, side, dim)))
+        return failure();
+    }
+    return BatchDim(dim);
   }
   if (operand && *operand < paired + tuple)
     return mixes(op) << "it looks elements up along dim " << *operand
@@ -258,7 +314,34 @@ FailureOr<BatchDim> SampleTracking::followGatherNd(GatherNdOp op) {
   return indices;
 }
 
+FailureOr<BatchDim> SampleTracking::followCrossEntropy(CrossEntropyOp op) {
+  BatchDim logits = of(op.getLogits()), labels = of(op.getLabels());
+  if (logits && *logits == typeOf(op.getLogits()).getRank() - 1)
+    return mixes(op) << "it works along dim " << *logits << ", the batch";
+  if (logits && labels && *logits != *labels)
+    return mixes(op) << "samples are counted by dim " << *logits
+                     << " of the logits and by dim " << *labels
+                     << " of the labels";
+  return logits;
+}
+
+/// A mask is drawn by the element's place in the whole batch, of which dim 0
+/// counts the samples: elsewhere, each microbatch would draw it differently.
+FailureOr<BatchDim> SampleTracking::followDropout(DropoutOp op) {
+  BatchDim dim = of(op.getOperand());
+  if (!isOfSamples(op.getOperand()))
+    return op->emitOpError("draws one mask for all samples, which would change "
+                           "with the microbatch");
+  ArrayRef<int64_t> shape = op.getType().getShape();
+  if (dim ? *dim != 0 : shape.empty() || shape.front() != 1)
+    return op->emitOpError("draws a sample's mask by dim 0, but samples are ")
+           << (dim ? "counted by dim " + std::to_string(*dim) : "not there");
+  return dim;
+}
+
 FailureOr<BatchDim> SampleTracking::follow(Operation *op) {
+  if (auto dropout = dyn_cast<DropoutOp>(op))
+    return followDropout(dropout);
   if (llvm::none_of(op->getOperands(), [&](Value v) { return of(v); }))
     return BatchDim();
   using Result = FailureOr<BatchDim>;
@@ -269,10 +352,13 @@ FailureOr<BatchDim> SampleTracking::follow(Operation *op) {
       .Case([&](ReshapeOp reshape) { return followReshape(reshape); })
       .Case([&](GatherOp gather) { return followGather(gather); })
       .Case([&](GatherNdOp gather) { return followGatherNd(gather); })
-      .Case<DropoutOp, CrossEntropyOp>([&](auto) { return Result(first); })
+      .Case([&](CrossEntropyOp loss) { return followCrossEntropy(loss); })
       .Case<SoftmaxOp, LayerNormOp, RmsNormOp>([&](auto) -> Result {
         if (first && *first == typeOf(op->getOperand(0)).getRank() - 1)
           return mixes(op) << "it works along dim " << *first << ", the batch";
+        if (llvm::any_of(op->getOperands().drop_front(),
+                         [&](Value operand) { return isOfSamples(operand); }))
+          return mixes(op) << "its scale or shift is made of samples";
         return first;
       })
       .Case([&](EmbeddingOp embedding) -> Result {
@@ -337,10 +423,12 @@ LogicalResult SampleTracking::run(func::FuncOp func) {
       continue;
     auto dim = follow(&op);
     failedAny |= failed(dim);
-    if (succeeded(dim) && *dim)
-      for (Value result : op.getResults())
-        if (**dim < typeOf(result).getRank())
-          dims[result] = *dim;
+    if (failed(dim) || llvm::none_of(op.getOperands(),
+                                     [&](Value v) { return isOfSamples(v); }))
+      continue;
+    for (Value result : op.getResults())
+      dims[result] =
+          *dim && **dim < typeOf(result).getRank() ? *dim : BatchDim();
   }
   return failure(failedAny);
 }

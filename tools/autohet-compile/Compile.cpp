@@ -58,7 +58,8 @@ private:
   LogicalResult choosePlan();
   LogicalResult readPlan();
   LogicalResult searchPlan();
-  FailureOr<int64_t> fixedBatch();
+  FailureOr<int64_t> batchOfFile();
+  LogicalResult checkWithTwoSamples();
   LogicalResult buildModels();
   LogicalResult finishPlan();
   LogicalResult planPhase();
@@ -173,7 +174,8 @@ LogicalResult Compiler::readPlan() {
 /// Plans with the units of a provisional model: what they cost for one sample
 /// does not depend on the microbatch.
 LogicalResult Compiler::searchPlan() {
-  FailureOr<int64_t> fixed = fixedBatch();
+  FailureOr<int64_t> fixed =
+      options.microbatch ? options.microbatch : batchOfFile();
   if (failed(fixed))
     return failure();
   FailureOr<OwningOpRef<ModuleOp>> provisional =
@@ -203,10 +205,10 @@ LogicalResult Compiler::searchPlan() {
   return success();
 }
 
-/// The microbatch that options or the file fix; 0 where it is free.
-FailureOr<int64_t> Compiler::fixedBatch() {
-  if (options.microbatch || !options.batchDim.empty())
-    return options.microbatch;
+/// The batch that the file, with its dims bound, has; 0 where it is free.
+FailureOr<int64_t> Compiler::batchOfFile() {
+  if (!options.batchDim.empty())
+    return 0;
   OwningOpRef<ModuleOp> imported = importOnnxFile(options.model, context);
   if (!imported)
     return failure();
@@ -323,7 +325,22 @@ LogicalResult Compiler::buildModels() {
     models.insert({size, std::move(*built)});
   }
   units = collectUnits(modelOf(*models.front().second));
+  if (models.size() == 1 && models.front().first == 1)
+    return checkWithTwoSamples();
   return success();
+}
+
+/// A model at a microbatch of 1 cannot show whether samples would meet, which
+/// the file may say: where its batch is free, it is looked at with two.
+LogicalResult Compiler::checkWithTwoSamples() {
+  FailureOr<int64_t> inFile = batchOfFile();
+  if (failed(inFile) || *inFile != 0)
+    return success(succeeded(inFile));
+  // What is no error has been said of the model itself.
+  ScopedDiagnosticHandler quiet(&context, [](Diagnostic &diagnostic) {
+    return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
+  });
+  return success(succeeded(modelPhase(2, /*differentiate=*/false)));
 }
 
 /// Fills in what was open until the units were known, and judges the plan.

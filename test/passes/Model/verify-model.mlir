@@ -30,6 +30,37 @@ func.func @repeated_positions(%x: tensor<2x3x4xf32> {het.batch_dim = 0 : i64}) -
   return %y : tensor<2x3x4xf32>
 }
 
+// They still are after ops that work on each row alike, and may be paired.
+func.func @made_of_repeated_rows(%x: tensor<2x3x4xf32> {het.batch_dim = 0 : i64}) -> tensor<2x4x3xf32> {
+  %frequencies = het.constant dense<[1.0, 0.5, 0.25]> : tensor<3xf32>
+  %r = het.reshape %frequencies to [1, 3, 1] : (tensor<3xf32>) -> tensor<1x3x1xf32>
+  %b = het.broadcast %r to [2, 3, 1] : (tensor<1x3x1xf32>) -> tensor<2x3x1xf32>
+  %s = het.reshape %b to [2, 1, 3] : (tensor<2x3x1xf32>) -> tensor<2x1x3xf32>
+  %c = het.cos %s : (tensor<2x1x3xf32>) -> tensor<2x1x3xf32>
+  %t = het.transpose %x by [0, 2, 1] : (tensor<2x3x4xf32>) -> tensor<2x4x3xf32>
+  %y = het.add %t, %c : (tensor<2x4x3xf32>, tensor<2x1x3xf32>) -> tensor<2x4x3xf32>
+  %p = het.matmul %b, %x batch [0] [0] contract [1] [1] : (tensor<2x3x1xf32>, tensor<2x3x4xf32>) -> tensor<2x1x4xf32>
+  return %y : tensor<2x4x3xf32>
+}
+
+// One sample alone meets no other, wherever its dim of 1 went.
+func.func @one_sample(%x: tensor<1x3xf32> {het.batch_dim = 0 : i64}) -> tensor<3x3xf32> {
+  %row = het.reshape %x to [3] : (tensor<1x3xf32>) -> tensor<3xf32>
+  %t = het.transpose %x by [1, 0] : (tensor<1x3xf32>) -> tensor<3x1xf32>
+  %y = het.add %t, %x : (tensor<3x1xf32>, tensor<1x3xf32>) -> tensor<3x3xf32>
+  %z = het.mul %y, %row : (tensor<3x3xf32>, tensor<3xf32>) -> tensor<3x3xf32>
+  return %z : tensor<3x3xf32>
+}
+
+// Dropout draws by sample; that a sample alone lost its dim does not matter.
+func.func @dropout(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}, %one: tensor<1x3xf32> {het.batch_dim = 0 : i64}) -> tensor<2x3xf32> {
+  %y = het.dropout %x {p = 1.000000e-01 : f64, op_id = 1 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %flat = het.reshape %one to [3] : (tensor<1x3xf32>) -> tensor<3xf32>
+  %back = het.reshape %flat to [1, 3] : (tensor<3xf32>) -> tensor<1x3xf32>
+  %z = het.dropout %back {p = 1.000000e-01 : f64, op_id = 2 : i64} : (tensor<1x3xf32>) -> tensor<1x3xf32>
+  return %y : tensor<2x3xf32>
+}
+
 // A mean-squared error is a loss too; what its adjoint sums over is not checked.
 func.func @squared_error(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}, %labels: tensor<2x3xf32> {het.role = "labels"}, %n: tensor<f32> {het.role = "inverse_label_count"}) -> tensor<f32> {
   %d = het.sub %x, %labels : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
@@ -68,9 +99,17 @@ func.func @all_pairs(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}) -> tensor<2x
 
 func.func @paired_with_weights(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}) -> tensor<2x4xf32> {
   %w = het.parameter "w" : tensor<2x3x4xf32>
-  // expected-error @below {{the batch of one operand, dim 0, is paired with dim 0 of the other}}
+  // expected-error @below {{treats samples unlike: operand 'tensor<2x3x4xf32>' has rows of its own along the batch, dim 0}}
   %m = het.matmul %x, %w batch [0] [0] contract [1] [1] : (tensor<2x3xf32>, tensor<2x3x4xf32>) -> tensor<2x4xf32>
   return %m : tensor<2x4xf32>
+}
+
+// -----
+
+func.func @paired_crosswise(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}, %t: tensor<2x3x2xf32> {het.batch_dim = 2 : i64}) -> tensor<2x2xf32> {
+  // expected-error @below {{the batch of one operand, dim 0, is paired with dim 0 of the other}}
+  %m = het.matmul %x, %t batch [0] [0] contract [1] [1] : (tensor<2x3xf32>, tensor<2x3x2xf32>) -> tensor<2x2xf32>
+  return %m : tensor<2x2xf32>
 }
 
 // -----
@@ -89,6 +128,100 @@ func.func @unlike(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}) -> tensor<2x3xf
   // expected-error @below {{treats samples unlike: operand 'tensor<2x1xf32>' has rows of its own along the batch, dim 0}}
   %y = het.add %x, %c : (tensor<2x3xf32>, tensor<2x1xf32>) -> tensor<2x3xf32>
   return %y : tensor<2x3xf32>
+}
+
+// -----
+
+// Equal rows before an op that counts them are not equal rows behind it.
+func.func @unlike_ids(%x: tensor<2x3x4xf32> {het.batch_dim = 0 : i64}) -> tensor<2x3x4xf32> {
+  %table = het.parameter "wpe.weight" : tensor<9x4xf32>
+  %ids = het.constant dense<[[0, 1, 2], [0, 1, 3]]> : tensor<2x3xi64>
+  %e = het.embedding %table, %ids : (tensor<9x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
+  // expected-error @below {{treats samples unlike: operand 'tensor<2x3x4xf32>' has rows of its own along the batch, dim 0}}
+  %y = het.add %x, %e : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  return %y : tensor<2x3x4xf32>
+}
+
+// -----
+
+// One parameter for each row of the batch.
+func.func @parameter_of_samples(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}) -> tensor<2x3xf32> {
+  %w = het.parameter "w" : tensor<2x3xf32>
+  // expected-error @below {{treats samples unlike: operand 'tensor<2x3xf32>' has rows of its own along the batch, dim 0}}
+  %y = het.mul %x, %w : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %y : tensor<2x3xf32>
+}
+
+// -----
+
+// The same, where a reshape moves other elements into the rows.
+func.func @rows_of_a_reshape(%x: tensor<2x2xf32> {het.batch_dim = 0 : i64}) -> tensor<2x2xf32> {
+  %c = het.constant dense<[[1.0, 1.0, 2.0, 2.0]]> : tensor<1x4xf32>
+  %r = het.reshape %c to [2, 2] : (tensor<1x4xf32>) -> tensor<2x2xf32>
+  // expected-error @below {{treats samples unlike: operand 'tensor<2x2xf32>'}}
+  %y = het.add %x, %r : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  return %y : tensor<2x2xf32>
+}
+
+// -----
+
+// Only a sum is the loss: a maximum over samples is no sum of microbatches'.
+func.func @largest(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}, %n: tensor<f32> {het.role = "inverse_label_count"}) -> tensor<f32> {
+  // expected-error @below {{lets one sample reach another: it reduces dim 0, the batch}}
+  %m = het.reduce max %x dims [0, 1] : (tensor<2x3xf32>) -> tensor<f32>
+  %loss = het.mul %m, %n : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+func.func @reduced_for_nobody(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}) {
+  // expected-error @below {{lets one sample reach another: it reduces dim 0, the batch}}
+  %m = het.reduce sum %x dims [0] : (tensor<2x3xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @labels_of_others(%x: tensor<3x3x4xf32> {het.batch_dim = 1 : i64}, %labels: tensor<3x3xi64> {het.role = "labels"}) -> tensor<f32> {
+  // expected-error @below {{samples are counted by dim 1 of the logits and by dim 0 of the labels}}
+  %loss, %lse = het.cross_entropy %x, %labels {ignore_index = -100 : i64} : (tensor<3x3x4xf32>, tensor<3x3xi64>) -> (tensor<f32>, tensor<3x3xf32>)
+  return %loss : tensor<f32>
+}
+
+// -----
+
+func.func @scaled_by_samples(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}, %w: tensor<3xf32> {het.batch_dim = 0 : i64}) -> tensor<2x3xf32> {
+  // expected-error @below {{its scale or shift is made of samples}}
+  %y, %r = het.rms_norm %x, %w {epsilon = 1.0e-05 : f64} : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<2xf32>)
+  return %y : tensor<2x3xf32>
+}
+
+// -----
+
+func.func @dropout_elsewhere(%x: tensor<3x2xf32> {het.batch_dim = 1 : i64}) -> tensor<3x2xf32> {
+  // expected-error @below {{draws a sample's mask by dim 0, but samples are counted by dim 1}}
+  %y = het.dropout %x {p = 1.000000e-01 : f64, op_id = 1 : i64} : (tensor<3x2xf32>) -> tensor<3x2xf32>
+  return %y : tensor<3x2xf32>
+}
+
+// -----
+
+func.func @dropout_for_all(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}) -> tensor<2x3xf32> {
+  %w = het.parameter "w" : tensor<3xf32>
+  // expected-error @below {{draws one mask for all samples, which would change with the microbatch}}
+  %d = het.dropout %w {p = 1.000000e-01 : f64, op_id = 1 : i64} : (tensor<3xf32>) -> tensor<3xf32>
+  %y = het.add %x, %d : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  return %y : tensor<2x3xf32>
+}
+
+// -----
+
+func.func @paired_unlike(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}) -> tensor<2xf32> {
+  %i = het.constant dense<[[0], [1]]> : tensor<2x1xi64>
+  // expected-error @below {{treats samples unlike: operand 'tensor<2x1xi64>' has rows of its own along the batch, dim 0}}
+  %y = het.gather_nd %x, %i {batch_dims = 1 : i64} : (tensor<2x3xf32>, tensor<2x1xi64>) -> tensor<2xf32>
+  return %y : tensor<2xf32>
 }
 
 // -----
