@@ -188,10 +188,12 @@ static const std::vector<Group> &groups() {
        {{"save-loss", "FILE", "JSON lines: step, loss, gradient_norm, lr",
          text(&O::saveLoss)},
         {"save-outputs", "FILE",
-         "safetensors: the model's outputs at the first step",
+         "safetensors: the model's outputs at the first step; with {step} in "
+         "FILE, at every step, a file each",
          text(&O::saveOutputs)},
         {"save-gradients", "FILE",
-         "safetensors: gradients of the first step, before clipping and update",
+         "safetensors: gradients of the first step, before clipping and "
+         "update; with {step} in FILE, of every step, a file each",
          text(&O::saveGradients)},
         {"save-weights", "FILE", "safetensors: parameters after the last step",
          text(&O::saveWeights)},

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <regex>
 #include <unistd.h>
+#include <utility>
 
 namespace autohet::runtime {
 
@@ -27,16 +28,22 @@ void LineFile::write(const std::string &line) {
          strerror(errno));
 }
 
+std::string StepFile::pathOf(uint64_t step) const {
+  if (placeholder == std::string::npos)
+    return path;
+  return std::string(path).replace(placeholder, strlen("{step}"),
+                                   std::to_string(step));
+}
+
 Trainer::Trainer(const Program &program, const NodeOptions &options,
                  const ah_worker_link &link, const std::string &folder)
     : program(program), options(options), link(link),
       memory(program, *ah_cpu_device_table(), program.header().device),
+      outputFile(options.saveOutputs), gradientFile(options.saveGradients),
       steps(options.steps.value_or(1)) {
   load(folder);
   if (!options.trace.empty())
     trace = std::make_unique<Trace>(program);
-  collectsOutputs = !options.saveOutputs.empty();
-  collectsGradients = !options.saveGradients.empty();
   if (isFirstRank() && !options.saveLoss.empty())
     lossFile = LineFile(options.saveLoss, false);
   if (isFirstRank() && !options.metrics.empty())
@@ -246,10 +253,8 @@ void Trainer::trainStep(uint64_t step) {
   } else {
     ++updates;
   }
-  if (step == firstStep) {
-    saveOutputs();
-    saveGradients();
-  }
+  saveOutputs(step);
+  saveGradients(step);
   if (flags & AH_FLAG_STOP)
     stops = true;
   if (options.checkCopies)
@@ -290,7 +295,7 @@ void Trainer::agree(Pass &pass) {
   pass.gateOpen = pass.updates && !(flags & AH_FLAG_NONFINITE);
 
   // All gradients have reached their owners and none is changed yet.
-  if (collectsGradients && pass.updates && pass.step == firstStep)
+  if (pass.updates && gradientFile.holds(pass.step, firstStep))
     for (const ah_parameter &parameter : program.parameters) {
       if (!parameter.owned || !parameter.trained ||
           parameter.gradient_buffer == AH_NO_INDEX)
@@ -308,7 +313,7 @@ void Trainer::agree(Pass &pass) {
 
 void Trainer::output(const Pass &pass, uint32_t index, uint64_t microbatch,
                      const void *from) {
-  if (!collectsOutputs || !pass.updates || pass.step != firstStep)
+  if (!pass.updates || !outputFile.holds(pass.step, firstStep))
     return;
   const ah_port &port = program.outputs[index];
   const ah_program &header = program.header();
@@ -414,23 +419,23 @@ void Trainer::report(uint64_t step, double seconds) {
                tokensPerSecond ? "tokens" : "samples"));
 }
 
-void Trainer::saveOutputs() {
-  if (!collectsOutputs)
+void Trainer::saveOutputs(uint64_t step) {
+  if (!outputFile.holds(step, firstStep))
     return;
   walker->drain();
   auto pieces =
-      gatherPieces(program, link, std::move(outputs), "--save-outputs");
+      gatherPieces(program, link, std::exchange(outputs, {}), "--save-outputs");
   if (isFirstRank())
-    writePieces(options.saveOutputs, pieces);
+    writePieces(outputFile.pathOf(step), pieces);
 }
 
-void Trainer::saveGradients() {
-  if (!collectsGradients)
+void Trainer::saveGradients(uint64_t step) {
+  if (!gradientFile.holds(step, firstStep))
     return;
-  auto pieces =
-      gatherPieces(program, link, std::move(gradients), "--save-gradients");
+  auto pieces = gatherPieces(program, link, std::exchange(gradients, {}),
+                             "--save-gradients");
   if (isFirstRank())
-    writePieces(options.saveGradients, pieces);
+    writePieces(gradientFile.pathOf(step), pieces);
 }
 
 void Trainer::saveWeights() {

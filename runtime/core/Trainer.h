@@ -33,6 +33,24 @@ private:
   std::string path;
 };
 
+/// A file of one step's tensors: of the first step's, or of every step's, in a
+/// file each, where "{step}" stands in its path.
+class StepFile {
+public:
+  explicit StepFile(const std::string &path)
+      : path(path), placeholder(path.find("{step}")) {}
+  /// Whether there is one of `step`, in a run that begins with `firstStep`.
+  bool holds(uint64_t step, uint64_t firstStep) const {
+    return !path.empty() &&
+           (step == firstStep || placeholder != std::string::npos);
+  }
+  std::string pathOf(uint64_t step) const;
+
+private:
+  std::string path;
+  size_t placeholder;
+};
+
 class Trainer : private StepClient {
 public:
   Trainer(const Program &program, const NodeOptions &options,
@@ -66,8 +84,8 @@ private:
   void evaluate(uint64_t step);
   void report(uint64_t step, double seconds);
   [[noreturn]] void stopAtNonfinite(const Pass &pass);
-  void saveGradients();
-  void saveOutputs();
+  void saveGradients(uint64_t step);
+  void saveOutputs(uint64_t step);
   void saveWeights();
   void save(uint64_t stepsDone);
   void checkCopies(uint64_t step);
@@ -86,10 +104,11 @@ private:
   std::unique_ptr<Walker> walker;
   std::unique_ptr<NonfiniteSearch> search;
   LineFile lossFile, metricsFile;
+  StepFile outputFile, gradientFile;
 
   uint64_t steps, firstStep = 0, updates = 0, seed = 0;
   uint64_t savedStep = ~uint64_t(0);
-  bool collectsOutputs = false, collectsGradients = false, stops = false;
+  bool stops = false;
   std::vector<Piece> outputs, gradients;
   // Agreed in the last pass.
   double loss = 0, norm = 0;

@@ -4,6 +4,7 @@
 
 #include "core/Trainer.h"
 
+#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,6 +70,27 @@ TEST(Trainer, StepEqualsHandComputation) {
   MappedFile lines(run.folder / "loss.jsonl");
   EXPECT_EQ(std::string(lines.data(), lines.size()),
             "{\"step\":0,\"loss\":9.75,\"gradient_norm\":17,\"lr\":0.01}\n");
+}
+
+TEST(Trainer, StepInAFileNameAsksForEveryStep) {
+  TestRun run;
+  run.options.steps = 3;
+  run.options.saveOutputs = run.folder / "out{step}.safetensors";
+  run.options.saveGradients = run.folder / "grad-{step}.safetensors";
+  LinearModel model(2, 2);
+  run(model);
+  // The gradient is (1 + 4 + 9 + 16) / 2 w - (2 + 8 + 18 + 36) / 2 = 15 w - 32.
+  double w = 1;
+  for (std::string step : {"0", "1", "2"}) {
+    EXPECT_NEAR(
+        readFloats(run.folder / ("out" + step + ".safetensors"), "y")[0], w,
+        1e-6);
+    float gradient =
+        readFloats(run.folder / ("grad-" + step + ".safetensors"), "w")[0];
+    EXPECT_NEAR(gradient, 15 * w - 32, 1e-5);
+    w -= 0.01 * gradient;
+  }
+  EXPECT_FALSE(std::filesystem::exists(run.folder / "grad-{step}.safetensors"));
 }
 
 TEST(Trainer, MicrobatchesDoNotChangeTheStep) {
