@@ -1,13 +1,15 @@
 """What happens when a process of a job dies or sleeps.
 
-    failures.py kill WORK_FOLDER [--moments 5] [--seed S]
+    failures.py kill WORK_FOLDER [--rounds 1] [--seed S]
     failures.py pause WORK_FOLDER [--seconds 30]
     failures.py terminate WORK_FOLDER
 
-kill: at seeded moments one worker or supervisor gets SIGKILL. The job ends with
-an error within 15 s that says who died; nothing is left running; the last
-checkpoint verifies. pause: SIGSTOP of a worker delays the job and changes no
-number. terminate: SIGTERM to a supervisor saves at a step boundary, exit 0.
+kill: at five moments of a job's life (rendezvous, first step, between steps,
+inside a save, near the end) one worker or supervisor, drawn by the seed, gets
+SIGKILL. The job ends with an error within 15 s that says who died; nothing is
+left running; the last checkpoint verifies. pause: SIGSTOP of a worker delays
+the job and changes no number. terminate: SIGTERM to a supervisor saves at a step
+boundary, exit 0.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import shutil
 import signal
 import sys
 import time
+from typing import List
 
 import plan_cases
 import plans
@@ -28,7 +31,6 @@ from harness import Checks, ToolFailed, read_losses, tool
 from processes import Job
 
 DEADLINE_S = 15
-NAMES_THE_DEAD = re.compile(r"(rank|worker|device|node|supervisor)\b.*\b(died|killed|signal|SIGKILL|lost|exited)", re.I)
 
 
 class Scene:
@@ -37,65 +39,145 @@ class Scene:
     def __init__(self, work: str) -> None:
         self.model = plan_cases.Model("gpt", work, plans.GLOBAL_BATCH, 1)
         replicas = plans.PLANS["replicas-unlike-depths"]
-        paths = {end: os.path.join(work, "job." + end) for end in ("plan.json", "cluster.yaml", "out")}
-        plans.write_plan(paths["plan.json"], plans.plan_json(replicas, self.model.units, "adamw"))
-        with open(paths["cluster.yaml"], "w") as file:
-            file.write(plans.cluster_yaml(plans.device_count(replicas)))
-        tool(
-            "autohet-compile", self.model.onnx, "--cluster", paths["cluster.yaml"], "--plan", paths["plan.json"],
-            f"--global-batch={plans.GLOBAL_BATCH}", "--optimizer=adamw", "-o", paths["out"],
-        )  # fmt: skip
-        self.work, self.program = work, paths["out"]
+        plan = plans.plan_json(replicas, self.model.units, "adamw")
+        self.program = self.model.compile_plan(plan, plans.cluster_yaml(plans.device_count(replicas)), "job")
+        self.work = work
 
-    def job(self, name: str, steps: int, *options: str) -> Job:
-        prefix = os.path.join(self.work, name)
-        shutil.rmtree(prefix + ".checkpoints", ignore_errors=True)
-        for stale in glob.glob(prefix + ".loss.jsonl"):
-            os.remove(stale)
-        return Job(
-            prefix + ".log", "autohet-run", self.program, "--steps", str(steps),
+    def path(self, name: str, end: str) -> str:
+        return os.path.join(self.work, name + end)
+
+    def command(self, name: str, steps: int) -> List[str]:
+        return [
+            "autohet-run", self.program, "--steps", str(steps),
             "--inputs", os.path.join(self.model.folder, "inputs.safetensors"),
             "--labels", os.path.join(self.model.folder, "labels.safetensors"),
-            "--save-loss", prefix + ".loss.jsonl", "--checkpoint", prefix + ".checkpoints", *options,
-        )  # fmt: skip
+            "--save-loss", self.path(name, ".loss.jsonl"), "--checkpoint", self.path(name, ".checkpoints"),
+        ]  # fmt: skip
 
-    def losses(self, name: str):
-        path = os.path.join(self.work, name + ".loss.jsonl")
+    def job(self, name: str, steps: int, *options: str) -> Job:
+        shutil.rmtree(self.path(name, ".checkpoints"), ignore_errors=True)
+        if os.path.exists(self.path(name, ".loss.jsonl")):
+            os.remove(self.path(name, ".loss.jsonl"))
+        return Job(name, self.path(name, ".log"), *self.command(name, steps), *options)
+
+    def has_begun(self, job: Job) -> bool:
+        """Whether the first rank has met the others and read its weights."""
+        return os.path.exists(self.path(job.name, ".loss.jsonl"))
+
+    def losses(self, name: str) -> List[float]:
+        path = self.path(name, ".loss.jsonl")
         return read_losses(path) if os.path.exists(path) else []
 
+    def unfinished_saves(self, name: str) -> List[str]:
+        folders = glob.glob(os.path.join(self.path(name, ".checkpoints"), "step-*"))
+        return [os.path.basename(f) for f in folders if not os.path.exists(os.path.join(f, "manifest.json"))]
 
-def kill(scene: Scene, checks: Checks, moments: int, seed: int) -> None:
-    draw = random.Random(seed)
-    for moment in range(moments):
-        name = f"kill{moment}"
-        job = scene.job(name, 1_000_000, "--checkpoint-every", "5")
-        try:
-            # The first moment is the start itself; later ones are within training.
-            job.wait_for(lambda: len(job.workers()) >= 4, 60, "four workers run")
-            if moment:
-                job.wait_for(lambda: len(scene.losses(name)) >= 7, 120, "seven steps are done")
-                time.sleep(draw.uniform(0, 2))
-            kind = draw.choice(["worker", "supervisor"])
-            victim = draw.choice(job.workers() if kind == "worker" else job.supervisors())
-            print(f"moment {moment}: kill -9 {kind} {victim[0]}", flush=True)
-            os.kill(victim[0], signal.SIGKILL)
-            begin = time.monotonic()
-            status = job.end(DEADLINE_S)
-            took = time.monotonic() - begin
-            checks.equal(f"{name}: ended within {DEADLINE_S} s", status is not None, True)
-            checks.equal(f"{name}: ended with an error", status not in (None, 0), True)
-            checks.equal(f"{name}: says who died", bool(NAMES_THE_DEAD.search(job.output())), True)
-            checks.equal(f"{name}: processes left", job.left(), [])
-            print(f"  exit {status} after {took:.1f} s", flush=True)
-            if moment:
-                tool("autohet-checkpoint", "verify", os.path.join(scene.work, name + ".checkpoints"))
-                checks.count += 1
-        except AssertionError as error:
-            checks.failures.append(f"{name}: {error}")
-        finally:
-            job.clean_up()
-    if checks.failures:
-        print(job.output()[-4000:])
+
+# ===-- Moments ------------------------------------------------------------===#
+#
+# Each function returns with the job at its moment. Where a moment is short, a
+# worker is stopped to hold the job there: nobody can go on without it.
+
+
+class Missed(Exception):
+    """The job had gone on already; another one may be met."""
+
+
+def hold(job: Job, worker: int, is_there, what: str) -> None:
+    """Stops a worker as soon as the moment has come, and looks if it still is."""
+    job.wait_for(is_there, 120, what, every_s=0.001)
+    os.kill(job.workers()[worker][0], signal.SIGSTOP)
+    time.sleep(0.05)  # what is under way in the others comes to its end
+    if not is_there():
+        raise Missed
+
+
+def at_rendezvous(scene: Scene, job: Job, draw: random.Random) -> None:
+    job.wait_for(lambda: job.supervisors(), 60, "a supervisor runs", every_s=0.001)
+    time.sleep(draw.uniform(0, 0.1))
+    if scene.has_begun(job):
+        raise Missed
+
+
+def at_first_step(scene: Scene, job: Job, draw: random.Random) -> None:
+    hold(job, draw.randrange(4), lambda: scene.has_begun(job) and not scene.losses(job.name), "the first step")
+
+
+def between_steps(scene: Scene, job: Job, draw: random.Random) -> None:
+    job.wait_for(lambda: len(scene.losses(job.name)) >= 7, 120, "seven steps are done")
+    time.sleep(draw.uniform(0, 1))
+
+
+def inside_a_save(scene: Scene, job: Job, draw: random.Random) -> None:
+    job.wait_for(lambda: len(scene.losses(job.name)) >= 7, 120, "seven steps are done")
+    # Rank 0 is the one that makes it a checkpoint.
+    hold(job, 0, lambda: scene.unfinished_saves(job.name), "a save")
+
+
+def near_the_end(scene: Scene, job: Job, draw: random.Random) -> None:
+    hold(job, draw.randrange(4), lambda: len(scene.losses(job.name)) >= STEPS - 2, "the last steps")
+    if job.process.poll() is not None:
+        raise Missed
+
+
+MOMENTS = (at_rendezvous, at_first_step, between_steps, inside_a_save, near_the_end)
+STEPS = 60  # of a job that is killed; the last moment is before their end
+
+
+def kill_once(scene: Scene, checks: Checks, moment, label: str, draw: random.Random) -> None:
+    steps = STEPS if moment is near_the_end else 1_000_000
+    job = scene.job(label, steps, "--checkpoint-every", "5", "--checkpoint-keep", "0")
+    try:
+        moment(scene, job, draw)
+        kind = draw.choice(["worker", "supervisor"])
+        if kind == "worker":
+            job.wait_for(lambda: job.workers(), 60, "a worker runs", every_s=0.001)
+        victims = job.workers() if kind == "worker" else job.supervisors()
+        victim = draw.choice(victims)
+        if kind == "worker":
+            dead = rf"process {victim[0]}, was killed by signal 9"
+        else:
+            dead = rf"supervisor of node n{job.node(victim)} (is gone|was killed)"
+        before = len(scene.losses(label))
+        os.kill(victim[0], signal.SIGKILL)
+        begin = time.monotonic()
+        status = job.end(DEADLINE_S)
+        took = time.monotonic() - begin
+        print(f"{label}: {kind} {victim[0]} killed after {before} steps: exit {status} after {took:.1f} s", flush=True)
+        checks.equal(f"{label}: ended within {DEADLINE_S} s", status is not None, True)
+        checks.equal(f"{label}: ended with an error", status not in (None, 0), True)
+        checks.equal(f"{label}: says that {kind} {victim[0]} died", bool(re.search(dead, job.output())), True)
+        checks.equal(f"{label}: processes left", job.left(), [])
+        folder = os.path.join(scene.work, label + ".checkpoints")
+        if before >= 6:
+            tool("autohet-checkpoint", "verify", folder)
+        if moment is inside_a_save:
+            unfinished = scene.unfinished_saves(label)
+            checks.equal(f"{label}: saves that were interrupted", len(unfinished), 1)
+            resumed = tool(*scene.command(label, before + 3), "--resume")
+            checks.equal(f"{label}: resuming says that it skipped it", unfinished[0] in resumed and "incomplete" in resumed, True)
+    finally:
+        job.clean_up()
+        if checks.failures:
+            print(job.output()[-4000:])
+
+
+def kill(scene: Scene, checks: Checks, rounds: int, seed: int) -> None:
+    for number in range(rounds):
+        for moment in MOMENTS:
+            draw = random.Random(f"{seed} {number} {moment.__name__}")
+            label = f"kill-{moment.__name__.replace('_', '-')}-{number}"
+            try:
+                for _ in range(5):
+                    try:
+                        kill_once(scene, checks, moment, label, draw)
+                        break
+                    except Missed:
+                        print(f"{label}: missed", flush=True)
+                else:
+                    checks.failures.append(f"{label}: never met")
+            except (AssertionError, ToolFailed) as error:
+                checks.failures.append(f"{label}: {error}")
 
 
 def pause(scene: Scene, checks: Checks, seconds: float) -> None:
@@ -138,7 +220,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=("kill", "pause", "terminate"))
     parser.add_argument("work")
-    parser.add_argument("--moments", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=1, help="how often each moment is met")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=30)
     options = parser.parse_args()
@@ -146,7 +228,7 @@ def main() -> None:
     try:
         scene = Scene(options.work)
         if options.what == "kill":
-            kill(scene, checks, options.moments, options.seed)
+            kill(scene, checks, options.rounds, options.seed)
         elif options.what == "pause":
             pause(scene, checks, options.seconds)
         else:

@@ -98,24 +98,33 @@ class Run:
 
     def __init__(self, folder: str, name: str) -> None:
         self.prefix = os.path.join(folder, name)
+        # One entry a step.
         self.losses: List[float] = []
-        self.outputs: Tensors = {}
-        self.gradients: Tensors = {}
-        self.weights: Tensors = {}
+        self.norms: List[float] = []
+        self.gradients: List[Tensors] = []
+        self.outputs: Tensors = {}  # of the first step
+        self.weights: Tensors = {}  # after the last
 
     def train(self, program: str, inputs: str, labels: str, steps: int, *options: str) -> "Run":
-        files = {what: f"{self.prefix}.{what}.safetensors" for what in ("outputs", "gradients", "weights")}
-        loss = f"{self.prefix}.loss.jsonl"
-        for path in (loss, *files.values()):
+        """Up to step `steps`. Whatever the plan, all copies of a slice have to stay bit-equal."""
+        loss, outputs, gradients, weights = (
+            self.prefix + end for end in (".loss.jsonl", ".outputs.safetensors", ".gradients{step}.safetensors", ".weights.safetensors")
+        )
+        for path in (loss, outputs, weights, *(gradients.format(step=step) for step in range(steps))):
             if os.path.exists(path):
                 os.remove(path)  # an old one must not pass for a new one
         tool(
-            "autohet-run", program, "--steps", str(steps), "--inputs", inputs, "--labels", labels,
-            "--save-loss", loss, *(part for what, path in files.items() for part in (f"--save-{what}", path)),
+            "autohet-run", program, "--steps", str(steps), "--inputs", inputs, "--labels", labels, "--check-copies",
+            "--save-loss", loss, "--save-outputs", outputs, "--save-gradients", gradients, "--save-weights", weights,
             *options,
         )  # fmt: skip
-        self.losses = read_losses(loss)
-        self.outputs, self.gradients, self.weights = (read_safetensors(path) for path in files.values())
+        self.losses, self.norms = read_losses(loss), read_column(loss, "gradient_norm")
+        self.outputs, self.weights = read_safetensors(outputs), read_safetensors(weights)
+        self.gradients = []
+        for step in read_column(loss, "step"):
+            path = gradients.format(step=step)
+            self.gradients.append(read_safetensors(path))
+            os.remove(path)  # a run's gradients are many times its weights
         return self
 
 

@@ -10,57 +10,103 @@ machine gets the same file; none is zero or equal to another.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import zlib
+from typing import Iterator, Sequence, Tuple
 
 import numpy as np
 
 from harness import write_safetensors
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# Besides: gpt-masks, whose outputs are what gpt-dropout's dropouts give.
 NAMES = ("gpt", "gpt-untied", "gpt-awkward", "gpt-dropout", "bert", "bert-untied", "llama", "llama-tied")
 
 
-def zero_gradient(name: str) -> bool:
+def zero_gradient(name: str, shape: Tuple[int, ...]) -> np.ndarray:
     """A bias of attention keys without rotary cancels in the softmax."""
-    return name.endswith("self.key.bias")
+    if name.endswith("qkv.bias"):  # queries, keys, values
+        return np.repeat([False, True, False], shape[0] // 3)
+    return np.bool_(name.endswith("self.key.bias"))
 
 
 def generator(seed: int, name: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64([seed, zlib.crc32(name.encode())]))
 
 
-def add_dropout(graph) -> None:
-    """Dropout as training-mode exports have it: after the embeddings, after each
-    gelu (which tensor parallelism divides) and before each residual sum."""
+def decompose_attention(onnx, node, names: Iterator[int]) -> list:
+    """Causal attention as exporters without the op write it, to put dropout inside."""
+    (query, key, value), out = node.input, node.output[0]
+
+    def make(kind: str, inputs: Sequence[str], output: str = "", **attributes):
+        output = output or f"attention_{next(names)}"
+        nodes.append(onnx.helper.make_node(kind, inputs, [output], name=output + "_node", **attributes))
+        return output
+
+    nodes: list = []
+    keys = make("Transpose", [key], perm=[0, 1, 3, 2])
+    scores = make("Mul", [make("MatMul", [query, keys]), "attention_scale"])
+    probabilities = make("Softmax", [make("Add", [scores, "attention_mask_value"])], axis=-1)
+    make("MatMul", [probabilities, value], out)
+    return nodes
+
+
+def add_dropout(graph, head_size: int, length: int) -> None:
+    """Dropout as training-mode exports have it: after the embeddings, in attention
+    and after each gelu (which tensor parallelism divides), before each residual sum."""
     import onnx
 
-    graph.initializer.append(onnx.numpy_helper.from_array(np.array(0.2, np.float32), "dropout_ratio"))
-    graph.initializer.append(onnx.numpy_helper.from_array(np.array(True), "dropout_training"))
-    biased = {node.output[0] for node in graph.node if node.op_type == "Add" and node.input[1].endswith("proj.bias")}
+    def constant(name: str, values) -> None:
+        graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(values), name))
+
+    constant("dropout_ratio", np.float32(0.2))
+    constant("dropout_training", np.True_)
+    constant("attention_scale", np.float32(head_size**-0.5))
+    constant("attention_mask_value", np.triu(np.full((length, length), -np.inf, np.float32), 1))
+    names = itertools.count()
+    biased = {node.output[0] for node in graph.node if node.op_type == "Add" and node.input[1].endswith(("proj.bias", "out.bias"))}
     nodes = []
-    for node in graph.node:
-        nodes.append(node)
-        name = node.output[0]
-        if name == "add" or node.op_type == "Gelu" or name in biased:
-            node.output[0] = name + "_before_dropout"
-            nodes.append(onnx.helper.make_node(
-                "Dropout", [node.output[0], "dropout_ratio", "dropout_training"], [name], name=name + "_dropout",
-            ))  # fmt: skip
+    for whole in graph.node:
+        for node in decompose_attention(onnx, whole, names) if whole.op_type == "Attention" else [whole]:
+            nodes.append(node)
+            name = node.output[0]
+            if name == "add" or name in biased or node.op_type in ("Gelu", "Softmax"):
+                node.output[0] = name + "_before_dropout"
+                nodes.append(onnx.helper.make_node(
+                    "Dropout", [node.output[0], "dropout_ratio", "dropout_training"], [name], name=name + "_dropout",
+                ))  # fmt: skip
     del graph.node[:]
     graph.node.extend(nodes)
+
+
+def show_dropout(graph) -> None:
+    """What each dropout gives becomes an output: where it is zero, the mask was."""
+    import onnx
+
+    for node in graph.node:
+        if node.op_type == "Dropout":
+            graph.output.append(onnx.helper.make_tensor_value_info(node.output[0], onnx.TensorProto.FLOAT, None))
 
 
 def write_model(name: str, path: str, seed: int = 1) -> None:
     import onnx
 
-    model = onnx.load(os.path.join(HERE, "models", name.replace("-dropout", "") + ".onnx"))
-    if name.endswith("-dropout"):
-        add_dropout(model.graph)
+    base, _, variant = name.partition("-")
+    variant = variant if variant in ("dropout", "masks") else ""
+    model = onnx.load(os.path.join(HERE, "models", (base if variant else name) + ".onnx"))
+    if variant:
+        add_dropout(model.graph, head_size=12, length=12)
+    if variant == "masks":
+        show_dropout(model.graph)
+    # With norms behind the residual sums, larger weights and steps of lr 0.1 let
+    # rounding grow fivefold a step: one process differs from itself, with another
+    # microbatch, by more than what equality.py allows.
+    deviation = 0.07 if base == "bert" else 0.1
     for tensor in model.graph.initializer:
         if not tensor.name.endswith((".weight", ".bias")):
             continue
-        values = generator(seed, tensor.name).standard_normal(tuple(tensor.dims), np.float32) * np.float32(0.1)
+        values = generator(seed, tensor.name).standard_normal(tuple(tensor.dims), np.float32) * np.float32(deviation)
         if len(tensor.dims) == 1 and tensor.name.endswith(".weight"):
             values += 1  # a norm's
         tensor.raw_data = values.astype("<f4").tobytes()
@@ -85,7 +131,7 @@ def write_data(name: str, folder: str, batch: int, blocks: int = 1, seed: int = 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("name", choices=NAMES)
+    parser.add_argument("name", choices=[*NAMES, "gpt-masks"])
     parser.add_argument("folder")
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--blocks", type=int, default=1, help="global batches in the files")

@@ -44,11 +44,20 @@ def alive(identity: Identity) -> bool:
     return facts is not None and facts[2] == identity[1] and facts[1] not in "ZX"
 
 
+def command_name(identity: Identity) -> str:
+    """As `ps -o comm` shows it: of a worker, with its rank."""
+    try:
+        with open(f"/proc/{identity[0]}/comm") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
 class Job:
     """`autohet-run` in the background; below it supervisors, below them workers."""
 
-    def __init__(self, log: str, *command: str) -> None:
-        self.log = log
+    def __init__(self, name: str, log: str, *command: str) -> None:
+        self.name, self.log = name, log
         print("+", " ".join(command), "&", flush=True)
         with open(log, "wb") as output:
             self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
@@ -60,17 +69,18 @@ class Job:
         return now
 
     def workers(self) -> List[Identity]:
-        """The deepest: they have no children."""
-        members = self.members()
-        deepest = max(members.values(), default=0)
-        return sorted(identity for identity, depth in members.items() if depth == deepest)
+        """Children of supervisors, by rank."""
+        return sorted((i for i, depth in self.members().items() if depth == 2), key=lambda i: (command_name(i), i))
 
     def supervisors(self) -> List[Identity]:
-        members = self.members()
-        deepest = max(members.values(), default=0)
-        return sorted(identity for identity, depth in members.items() if depth == deepest - 1)
+        return sorted(identity for identity, depth in self.members().items() if depth == 1)
 
-    def wait_for(self, condition, seconds: float, what: str) -> None:
+    def node(self, supervisor: Identity) -> int:
+        """The index of its node, which its executable bears."""
+        with open(f"/proc/{supervisor[0]}/cmdline") as file:
+            return int(os.path.basename(file.read().split("\0")[0])[len("node") :])
+
+    def wait_for(self, condition, seconds: float, what: str, every_s: float = 0.02) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             self.members()
@@ -78,7 +88,7 @@ class Job:
                 raise AssertionError(f"the job ended with {self.process.returncode} before {what}:\n{self.output()}")
             if time.monotonic() > deadline:
                 raise AssertionError(f"not within {seconds} s: {what}:\n{self.output()}")
-            time.sleep(0.02)
+            time.sleep(every_s)
 
     def end(self, seconds: float) -> Optional[int]:
         """The exit status; None if it still runs after that time."""

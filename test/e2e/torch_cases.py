@@ -88,9 +88,8 @@ def compare_parameters(case: Case, checks: Checks, kind: str, actual: Tensors, e
         parameter, rows = golden
         seen[parameter] = name
         pick = (lambda t: t[rows]) if rows is not None else (lambda t: t)
-        if rows is not None:
-            # A folded lookup keeps the lookup's shape, with dims of 1 in front.
-            values = values.reshape(pick(expected[parameter]).shape)
+        while rows is not None and values.ndim > 2 and values.shape[0] == 1:
+            values = values[0]  # a folded lookup is a constant of the lookup's shape
         compare(parameter, values, pick(expected[parameter]), pick(case.expected["grad." + parameter]))
     checks.equal(f"{kind}: parameters without a tensor", sorted(set(case.facts["parameters"]) - set(seen)), [])
 
@@ -135,7 +134,7 @@ def check_optimizer(case: Case, work: str, checks: Checks, optimizer: str, extra
         checks.near("the same, noise", name, actual, expected, ADAMW_NOISE, where=rough)
 
     golden_gradients = {name: case.expected["grad." + name] for name in case.facts["parameters"]}
-    compare_parameters(case, checks, f"{optimizer} gradients", run.gradients, golden_gradients, gradient)
+    compare_parameters(case, checks, f"{optimizer} gradients", run.gradients[0], golden_gradients, gradient)
     compare_parameters(case, checks, f"{optimizer} weights", run.weights, case.tensors(f"after_{optimizer}3"), weight)
 
 
