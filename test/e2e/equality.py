@@ -20,7 +20,7 @@ ZERO_GRADIENT = 1e-7  # absolute
 # Adam divides by the gradient's size: where a gradient is only rounding error the
 # first update is arbitrary, up to the learning rate. Weights, and with them later
 # gradients, are not comparable then; losses and norms hardly notice.
-ADAMW_LOSS, ADAMW_LATER_NORM = 1e-5, 1e-4
+ADAMW_LOSS, ADAMW_LATER_NORM = 1e-5, 5e-5
 
 # Which elements of a parameter have no gradient: (name, shape) -> mask or scalar.
 ZeroGradient = Callable[[str, Tuple[int, ...]], np.ndarray]
