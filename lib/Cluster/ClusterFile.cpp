@@ -248,11 +248,12 @@ llvm::Expected<Cluster> parseCluster(llvm::StringRef text, llvm::StringRef file,
 }
 
 llvm::Expected<Cluster> loadCluster(llvm::StringRef path,
-                                    std::vector<std::string> &warnings) {
+                                    std::vector<std::string> &warnings,
+                                    bool kindsOnly) {
   llvm::Expected<std::string> text = readTextFile(path);
   if (!text)
     return text.takeError();
-  return parseCluster(*text, path, warnings);
+  return parseCluster(*text, path, warnings, kindsOnly);
 }
 
 } // namespace autohet

@@ -14,6 +14,7 @@ const std::vector<JobOption> &autohet::compileOptions() {
       // Placement
       {"cluster", "FILE", "the machines; without it this one as one device"},
       {"hostfile", "FILE", "the machines as 'host slots=N [type=T]' lines"},
+      {"include", "PATTERNS", "only devices that match", true},
       {"plan", "FILE", "follow this plan instead of making one"},
       {"global-batch", "N", "samples a step, on all devices together"},
       {"microbatch", "N", "samples a microbatch"},

@@ -6,7 +6,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include <limits>
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
 #include <set>
 
 namespace autohet {
@@ -15,6 +16,12 @@ namespace {
 // Estimates of groupings are that good: they leave out how transfers and
 // gradients overlap.
 constexpr double estimateSlack = 1.2;
+// How far explainInfeasible() looks, and how exactly.
+constexpr double largestFactor = 1 << 20, factorPrecision = 1.02;
+
+std::string bytes(double count) {
+  return formatQuantity(count, Dimension::Bytes);
+}
 
 llvm::Error checkInput(const UnitTable &table, const Cluster &cluster,
                        const PlannerOptions &options) {
@@ -39,49 +46,81 @@ llvm::Error checkInput(const UnitTable &table, const Cluster &cluster,
   return llvm::Error::success();
 }
 
-/// Nothing fits: plans as if memory were free, and says what the plan that
-/// lacks least lacks.
-llvm::Error explainInfeasible(const UnitTable &table, const Cluster &cluster,
+/// What a search found, with everything that explanations need.
+struct Search {
+  Search(const CostModel &costs, const PlannerOptions &options)
+      : replicas(costs, options.memory_fraction),
+        groupings(costs, options, replicas),
+        finalists(costs, options, replicas, groupings.deviceClasses(),
+                  groupings.microbatchSizes()) {
+    // By rising estimate: far behind the best plan none is worth a closer look.
+    for (const Grouping &grouping : groupings.run()) {
+      if (finalists.best &&
+          grouping.estimate_s >
+              estimateSlack * finalists.best->evaluation.step_s)
+        break;
+      finalists.consider(grouping);
+    }
+    symmetric = planSymmetric(costs, options);
+    // A grid is a plan too: never answer with a slower one.
+    if (symmetric)
+      finalists.consider(symmetric->resolved);
+    finalists.improve();
+  }
+
+  ReplicaSearch replicas;
+  GroupingSearch groupings;
+  Finalists finalists;
+  std::optional<PlannedStep> symmetric;
+};
+
+/// Nothing fits: looks for the plan that would with the least more memory (in
+/// proportion, on all devices), and says what it lacks.
+llvm::Error explainInfeasible(const CostModel &costs,
                               const PlannerOptions &options) {
-  CostModel costs(table, cluster, options.optimizer);
-  ReplicaSearch replicas(costs, std::numeric_limits<double>::infinity());
-  GroupingSearch search(costs, options, replicas);
-  double least = std::numeric_limits<double>::infinity();
+  auto searchWith = [&](double factor) {
+    PlannerOptions roomier = options;
+    roomier.memory_fraction *= factor;
+    return Search(costs, roomier).finalists.best;
+  };
+  double tooLittle = 1, enough = 2;
+  std::optional<PlannedStep> nearest;
+  while (!(nearest = searchWith(enough)) && enough < largestFactor)
+    tooLittle = enough, enough *= 2;
+  while (nearest && enough > factorPrecision * tooLittle) {
+    double middle = std::sqrt(tooLittle * enough);
+    if (std::optional<PlannedStep> found = searchWith(middle))
+      nearest = std::move(found), enough = middle;
+    else
+      tooLittle = middle;
+  }
+  const Cluster &cluster = costs.machines();
   std::string text;
-  for (const Grouping &grouping : search.run())
-    for (int64_t size :
-         {search.microbatchSizes().front(), grouping.microbatch_size}) {
-      ResolvedPlan plan;
-      for (const std::vector<unsigned> &devices :
-           search.deviceClasses().assign(grouping.groups)) {
-        const ReplicaFront &front =
-            replicas.solve(devices, size, grouping.groups.size(), false);
-        if (front.empty())
-          break;
-        plan.replicas.push_back(
-            {size, options.global_batch, front.front().stages});
-      }
-      PlanEvaluation evaluation = evaluatePlan(
-          plan, Schedule::OneForwardOneBackward, options.state_owner, costs);
-      auto shortage = evaluation.worstShortage(cluster);
-      if (!shortage || shortage->second >= least)
+  double worst = 0;
+  if (nearest)
+    for (const DeviceEvaluation &entry : nearest->evaluation.devices) {
+      double room =
+          options.memory_fraction * cluster.kindOf(entry.device).memory_bytes;
+      double lack = entry.memory.total() - room;
+      if (lack <= worst)
         continue;
-      least = shortage->second;
-      const DeviceEvaluation &entry = evaluation.devices[shortage->first];
-      std::string units = llvm::join(
-          compressUnits(plan.replicas[entry.replica].stages[entry.stage].units,
-                        table),
-          ", ");
-      text = "the plan that comes nearest needs " +
-             formatQuantity(entry.memory.total(), Dimension::Bytes) +
-             " on device '" + cluster.devices()[entry.device].name +
-             "' (replica " + std::to_string(entry.replica) + ", stage " +
-             std::to_string(entry.stage) + ": " + units + ") and lacks " +
-             formatQuantity(least, Dimension::Bytes) + " there";
+      worst = lack;
+      std::string units =
+          llvm::join(compressUnits(nearest->resolved.replicas[entry.replica]
+                                       .stages[entry.stage]
+                                       .units,
+                                   costs.units()),
+                     ", ");
+      text =
+          llvm::formatv(
+              ": the plan that comes nearest needs about {0} on device "
+              "'{1}' (replica {2}, stage {3}: {4}) and lacks {5} there",
+              bytes(entry.memory.total()), cluster.devices()[entry.device].name,
+              entry.replica, entry.stage, units, bytes(lack))
+              .str();
     }
   return llvm::createStringError(
-      "no plan fits into the cluster's memory" +
-      (text.empty() ? "" : ": " + text) +
+      "no plan fits into the cluster's memory" + text +
       "; more devices, more memory, or an optimizer with less state would "
       "help");
 }
@@ -133,26 +172,12 @@ llvm::Expected<PlannerResult> planCluster(const UnitTable &table,
   if (llvm::Error error = checkInput(table, cluster, options))
     return error;
   CostModel costs(table, cluster, options.optimizer);
-  ReplicaSearch replicas(costs, options.memory_fraction);
-  GroupingSearch search(costs, options, replicas);
-  Finalists finalists(costs, options, replicas, search.deviceClasses(),
-                      search.microbatchSizes());
-  // By rising estimate: far behind the best plan none is worth a closer look.
-  for (const Grouping &grouping : search.run()) {
-    if (finalists.best &&
-        grouping.estimate_s > estimateSlack * finalists.best->evaluation.step_s)
-      break;
-    finalists.consider(grouping);
-  }
-
-  PlannerResult result;
-  result.symmetric = planSymmetric(costs, options);
-  // A grid is a plan too: never answer with a slower one.
-  if (result.symmetric)
-    finalists.consider(result.symmetric->resolved);
-  finalists.improve();
+  Search search(costs, options);
+  const Finalists &finalists = search.finalists;
   if (!finalists.best)
-    return explainInfeasible(table, cluster, options);
+    return explainInfeasible(costs, options);
+  PlannerResult result;
+  result.symmetric = std::move(search.symmetric);
   result.best = *finalists.best;
   writePlan(result.best, costs, options);
 

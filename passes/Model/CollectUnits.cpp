@@ -100,8 +100,16 @@ private:
                       : unit.forward_traffic_bytes) += traffic / samples;
     double live = 0;
     for (Value v : op->getResults())
-      live += bytesOf(v) / samples;
+      if (!isParameterGradient(v))
+        live += bytesOf(v) / samples;
     unit.workspace_bytes = std::max(unit.workspace_bytes, live);
+  }
+
+  /// Products and sums write those where gradients are kept: no temporary.
+  static bool isParameterGradient(Value v) {
+    return !v.use_empty() && llvm::all_of(v.getUsers(), [](Operation *user) {
+      return isa<GradientOp>(user);
+    });
   }
 
   /// Who needs a forward value later: units behind this one, and its own or

@@ -46,7 +46,7 @@ struct AddScratch : autohet::impl::AddScratchBase<AddScratch> {
     auto builder = OpBuilder::atBlockBegin(&program.getBody().front());
     auto type = RankedTensorType::get({bytes}, builder.getI8Type());
     Value scratch = exec::BufferOp::create(
-        builder, program.getLoc(), exec::BufferType::get(type), "scratch",
+        builder, program.getLoc(), exec::BufferType::get(type), kScratchBuffer,
         exec::Space::arena, 1, IntegerAttr());
     for (exec::LaunchOp launch : launches) {
       launch.getBuffersMutable().append(scratch);

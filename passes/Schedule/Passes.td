@@ -120,4 +120,18 @@ def PlanMemory : Pass<"exec-plan-memory", "::mlir::ModuleOp"> {
   let dependentDialects = ["::autohet::exec::ExecDialect"];
 }
 
+def PrintMemory : Pass<"exec-print-memory", "::mlir::ModuleOp"> {
+  let summary = "Prints what each device's memory is for";
+  let description = [{
+    *Requires* planned memory (`exec-plan-memory`).
+
+    *Does* print to standard output a line a device: bytes of parameters,
+    gradients, optimizer state and constants, and of the arena what is alive at
+    its peak (activations with temporaries, received messages, scratch) and what
+    placement lost (gaps).
+
+    *Ensures* nothing: the programs are unchanged.
+  }];
+}
+
 #endif

@@ -3,15 +3,12 @@
 // Static memory planning: the arena is shared by liveness, everything else lies
 // one after the other. Placement is greedy by size (largest first, lowest free
 // place), which is within a few per cent of the peak of live bytes on
-// transformer steps; both figures are kept as attributes.
+// transformer steps; memoryUse() tells both figures.
 //
 //===----------------------------------------------------------------------===//
 
-#include "autohet/Dialect/Exec/Exec.h"
+#include "Liveness.h"
 #include "autohet/Passes/Schedule/Passes.h"
-
-#include "llvm/ADT/MapVector.h"
-#include "llvm/Support/MathExtras.h"
 
 namespace autohet {
 #define GEN_PASS_DEF_PLANMEMORY
@@ -22,105 +19,6 @@ using namespace mlir;
 using namespace autohet;
 
 namespace {
-
-/// Commands [first, last] of the computing stream, numbered in program order.
-struct Interval {
-  int64_t first, last;
-};
-
-/// When a buffer of one slot holds something worth keeping.
-struct Life {
-  bool always = false;
-  SmallVector<Interval, 2> intervals;
-
-  bool overlaps(const Life &other) const {
-    if (always || other.always)
-      return true;
-    for (const Interval &a : intervals)
-      for (const Interval &b : other.intervals)
-        if (a.first <= b.last && b.first <= a.last)
-          return true;
-    return false;
-  }
-};
-
-/// Walks the commands of the computing stream once. A write that is not also a
-/// read begins a life, reads prolong it. Inside the loop the same holds for one
-/// turn; a buffer whose first command in the loop is a read carries something
-/// from turn to turn and lives throughout.
-class Liveness {
-public:
-  explicit Liveness(exec::ProgramOp program) {
-    for (auto stream : program.getBody().getOps<exec::StreamOp>()) {
-      if (stream.getCommunication())
-        stream.walk([&](exec::CommandOpInterface command) {
-          for (Value v : touched(command))
-            lives[v].always = true;
-        });
-      else
-        walk(stream.getBody().front());
-    }
-    for (auto buffer : program.getBody().getOps<exec::BufferOp>())
-      if (buffer.getSlots() > 1)
-        lives[buffer].always = true;
-  }
-
-  Life &operator[](Value v) { return lives[v]; }
-
-private:
-  static SmallVector<Value> touched(exec::CommandOpInterface command) {
-    SmallVector<Value> values = command.getReads();
-    llvm::append_range(values, command.getWrites());
-    return values;
-  }
-
-  void walk(Block &block) {
-    for (Operation &op : block) {
-      if (auto loop = dyn_cast<exec::LoopOp>(op)) {
-        llvm::DenseSet<Value> seen;
-        loopSeen = &seen;
-        walk(loop.getBody().front());
-        loopSeen = nullptr;
-        continue;
-      }
-      auto command = cast<exec::CommandOpInterface>(op);
-      int64_t now = time++;
-      SmallVector<Value> reads = command.getReads();
-      for (Value v : reads)
-        touch(v, now, /*begins=*/false);
-      for (Value v : command.getWrites())
-        touch(v, now, /*begins=*/!llvm::is_contained(reads, v));
-      // What is sent stays until the send is over; what is received is written
-      // from the moment the receive starts.
-      if (auto send = dyn_cast<exec::SendOp>(op))
-        underWay[send.getEvent()] = send.getFrom();
-      if (auto recv = dyn_cast<exec::RecvOp>(op))
-        underWay[recv.getEvent()] = recv.getTo();
-      if (auto wait = dyn_cast<exec::WaitOp>(op))
-        if (Value v = underWay.lookup(wait.getEvent()))
-          touch(v, now, false);
-    }
-  }
-
-  void touch(Value v, int64_t now, bool begins) {
-    Life &life = lives[v];
-    bool firstInLoop = loopSeen && loopSeen->insert(v).second;
-    if (firstInLoop && !begins)
-      life.always = true;
-    if (begins || life.intervals.empty())
-      // A buffer that is written again while its value is still to be read
-      // (several writers of parts) has overlapping lives; keep them apart only
-      // where a read of the old value has happened.
-      life.intervals.push_back({now, now});
-    else
-      life.intervals.back().last = now;
-  }
-
-  llvm::MapVector<Value, Life> lives;
-  llvm::DenseMap<Value, Value> underWay;
-  llvm::DenseSet<Value> *loopSeen = nullptr;
-  int64_t time = 0;
-};
 
 struct PlanMemory : autohet::impl::PlanMemoryBase<PlanMemory> {
   void runOnOperation() override {

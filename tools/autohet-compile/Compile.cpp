@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compile.h"
+#include "Kernels.h"
 #include "Outputs.h"
 
 #include "autohet/Dialect/Dist/Dist.h"
@@ -15,13 +16,13 @@
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Dialect/Onnx/Onnx.h"
 #include "autohet/Frontend/ONNX.h"
-#include "autohet/Passes/Codegen/CompileKernels.h"
 #include "autohet/Passes/Codegen/EmitNodeImage.h"
 #include "autohet/Passes/Codegen/EncodeProgram.h"
 #include "autohet/Passes/Model/Parameters.h"
 #include "autohet/Passes/Model/Pipeline.h"
 #include "autohet/Passes/Model/Units.h"
 #include "autohet/Passes/Plan/Pipeline.h"
+#include "autohet/Passes/Schedule/MemoryUse.h"
 #include "autohet/Passes/Schedule/Passes.h"
 #include "autohet/Passes/Schedule/Pipeline.h"
 #include "autohet/Passes/Schedule/SimulatePrograms.h"
@@ -45,18 +46,20 @@ namespace {
 class Compiler {
 public:
   Compiler(const CompileOptions &options, MLIRContext &context)
-      : options(options), context(context), unknown(UnknownLoc::get(&context)) {
-  }
+      : options(options), context(context), unknown(UnknownLoc::get(&context)),
+        kernels(options.cacheFolder) {}
 
   LogicalResult run();
 
 private:
   //===--- phases ---===//
   LogicalResult readCluster();
+  LogicalResult chooseTargets();
   FailureOr<OwningOpRef<ModuleOp>> modelPhase(int64_t batch,
                                               bool differentiate);
   LogicalResult choosePlan();
   LogicalResult readPlan();
+  LogicalResult preparePlanner();
   LogicalResult searchPlan();
   FailureOr<int64_t> batchOfFile();
   LogicalResult checkWithTwoSamples();
@@ -64,8 +67,10 @@ private:
   LogicalResult finishPlan();
   LogicalResult planPhase();
   LogicalResult schedulePhase();
-  LogicalResult compileKernelsOfModule();
-  LogicalResult checkMemory();
+  LogicalResult placeAndSchedule();
+  void printDecisions();
+  SmallVector<std::string> findShortages();
+  void correctEstimates();
   LogicalResult simulatePrograms();
   LogicalResult emitNodes();
 
@@ -93,16 +98,20 @@ private:
   Location unknown;
   std::optional<Cluster> cluster;
   Plan plan;
-  PlannerResult planned;  ///< the plan with its predicted cost
-  double simulated_s = 0; ///< a step of the programs
+  std::optional<PlannerOptions> wanted; ///< where a plan is searched
+  UnitTable estimates;                  ///< that the planner sees
+  PlannerResult planned;                ///< the plan with its predicted cost
+  double simulated_s = 0;               ///< a step of the programs
   UnitTable units;
-  OwningOpRef<ModuleOp> module;
+  OwningOpRef<ModuleOp> module, placed; ///< the latter for --emit=planned
   llvm::MapVector<int64_t, OwningOpRef<ModuleOp>>
-      models; ///< by microbatch size
-  cpu::TargetOptions target;
-  SmallVector<func::FuncOp> kernels;
-  SmallVector<cpu::KernelObject> kernelObjects;
+      models;                                  ///< by microbatch size
+  llvm::StringMap<cpu::TargetOptions> targets; ///< by device name
+  KernelSet kernels;
 };
+
+/// Plans that are tried: each corrects the estimates for the next one.
+constexpr unsigned kMaxPlans = 10;
 
 static func::FuncOp modelOf(ModuleOp module) {
   for (auto func : module.getOps<func::FuncOp>())
@@ -118,7 +127,10 @@ static func::FuncOp modelOf(ModuleOp module) {
 LogicalResult Compiler::readCluster() {
   if (!options.cluster.empty()) {
     std::vector<std::string> warnings;
-    llvm::Expected<Cluster> read = loadCluster(options.cluster, warnings);
+    // A host file brings the nodes.
+    llvm::Expected<Cluster> read =
+        loadCluster(options.cluster, warnings,
+                    /*kindsOnly=*/!options.hostfile.empty());
     if (!read)
       return error(read.takeError());
     for (const std::string &warning : warnings)
@@ -127,13 +139,34 @@ LogicalResult Compiler::readCluster() {
   }
   if (!options.hostfile.empty()) {
     llvm::Expected<Cluster> read =
-        loadHostfile(options.hostfile, cluster ? *cluster : localCluster());
+        loadHostfile(options.hostfile, cluster ? *cluster : Cluster());
     if (!read)
       return error(read.takeError());
     cluster = std::move(*read);
   }
   if (!cluster)
     cluster = localCluster();
+  if (!options.include.empty()) {
+    llvm::Expected<Cluster> kept = cluster->filter(options.include);
+    if (!kept)
+      return error("--include: " + llvm::toString(kept.takeError()));
+    cluster = std::move(*kept);
+  }
+  return chooseTargets();
+}
+
+/// Flags win over what the cluster file says of a kind.
+LogicalResult Compiler::chooseTargets() {
+  cpu::TargetOptions flags;
+  flags.cpu = options.target;
+  flags.features = options.features;
+  for (unsigned device = 0; device < cluster->devices().size(); ++device) {
+    llvm::Expected<cpu::TargetOptions> target =
+        targetOf(cluster->kindOf(device), flags);
+    if (!target)
+      return error(target.takeError());
+    targets[cluster->devices()[device].name] = *target;
+  }
   return success();
 }
 
@@ -144,7 +177,7 @@ LogicalResult Compiler::choosePlan() {
     return readPlan();
   if (cluster->devices().size() > 1 && options.emit != Emit::Differentiated &&
       options.emit != Emit::Units)
-    return searchPlan();
+    return success(succeeded(preparePlanner()) && succeeded(searchPlan()));
   // 0: the batch that the file has.
   Replica replica;
   replica.microbatch_size = options.microbatch;
@@ -173,7 +206,11 @@ LogicalResult Compiler::readPlan() {
 
 /// Plans with the units of a provisional model: what they cost for one sample
 /// does not depend on the microbatch.
-LogicalResult Compiler::searchPlan() {
+LogicalResult Compiler::preparePlanner() {
+  if (!options.globalBatch)
+    return error(
+        "a cluster of " + llvm::Twine(cluster->devices().size()) +
+        " devices needs --global-batch: how many samples they share in a step");
   FailureOr<int64_t> fixed =
       options.microbatch ? options.microbatch : batchOfFile();
   if (failed(fixed))
@@ -182,22 +219,21 @@ LogicalResult Compiler::searchPlan() {
       modelPhase(*fixed ? *fixed : 1, true);
   if (failed(provisional))
     return failure();
-  UnitTable table = collectUnits(modelOf(**provisional));
-
-  PlannerOptions wanted;
-  wanted.optimizer = *parseOptimizer(options.optimizer);
-  wanted.state_owner = options.stateOwner;
+  estimates = collectUnits(modelOf(**provisional));
+  wanted.emplace();
+  wanted->global_batch = options.globalBatch;
+  wanted->optimizer = *parseOptimizer(options.optimizer);
+  wanted->state_owner = options.stateOwner;
   if (*fixed)
-    wanted.microbatch_size = *fixed;
+    wanted->microbatch_size = *fixed;
   if (!options.schedule.empty())
-    wanted.schedule = *parseSchedule(options.schedule);
-  if (!options.globalBatch)
-    return error(
-        "a cluster of " + llvm::Twine(cluster->devices().size()) +
-        " devices needs --global-batch: how many samples they share in a step");
-  wanted.global_batch = options.globalBatch;
+    wanted->schedule = *parseSchedule(options.schedule);
+  return success();
+}
+
+LogicalResult Compiler::searchPlan() {
   llvm::Expected<PlannerResult> found =
-      findPlan(options.planner, table, *cluster, wanted);
+      findPlan(options.planner, estimates, *cluster, *wanted);
   if (!found)
     return error(found.takeError());
   planned = std::move(*found);
@@ -345,8 +381,7 @@ LogicalResult Compiler::checkWithTwoSamples() {
 
 /// Fills in what was open until the units were known, and judges the plan.
 LogicalResult Compiler::finishPlan() {
-  bool isFound = !planned.best.plan.replicas.empty();
-  if (options.plan.empty() && !isFound) {
+  if (options.plan.empty() && !wanted) {
     Replica &replica = plan.replicas.front();
     plan.global_batch =
         options.globalBatch ? options.globalBatch : replica.microbatch_size;
@@ -373,14 +408,11 @@ LogicalResult Compiler::finishPlan() {
     (void)error("plan: " + problem);
   if (!problems.empty())
     return failure();
-  if (!isFound)
+  if (!wanted)
     planned = judgePlan(plan,
                         options.plan.empty() ? "one device: nothing to plan"
                                              : "the plan of " + options.plan,
                         units, *cluster);
-  if (hasRates())
-    (options.emit < Emit::Objects ? llvm::errs() : llvm::outs())
-        << formatPlannerResult(planned, units, *cluster);
   return success();
 }
 
@@ -389,9 +421,19 @@ LogicalResult Compiler::finishPlan() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult Compiler::planPhase() {
-  module = std::move(models.front().second);
-  for (auto &[size, other] : llvm::drop_begin(models))
-    modelOf(*other)->moveBefore(modelOf(*module));
+  // Copies, for another plan may have to be tried; sizes that this one lacks
+  // belong to one that did not fit.
+  module = nullptr;
+  for (auto &[size, model] : models) {
+    if (llvm::none_of(plan.replicas, [size = size](const Replica &replica) {
+          return replica.microbatch_size == size;
+        }))
+      continue;
+    if (!module)
+      module = cast<ModuleOp>((*model)->clone());
+    else
+      module->insert(modelOf(*module), modelOf(*model).clone());
+  }
   (*module)->setAttr(dist::kPlanAttr,
                      StringAttr::get(&context, formatPlan(plan)));
   PlanPipelineOptions pipeline;
@@ -407,49 +449,104 @@ LogicalResult Compiler::schedulePhase() {
   pipeline.optimizer = optimizerName(plan.optimizer).str();
   PassManager passes(&context);
   buildOrderPipeline(passes, pipeline);
-  if (failed(passes.run(*module)) || failed(compileKernelsOfModule()))
+  if (failed(passes.run(*module)) ||
+      failed(kernels.compile(*module, targets, options.threads)))
     return failure();
   PassManager memory(&context);
   buildMemoryPipeline(memory);
-  if (failed(memory.run(*module)))
-    return failure();
-  return checkMemory();
+  return memory.run(*module);
 }
 
-LogicalResult Compiler::compileKernelsOfModule() {
-  kernels = llvm::to_vector(module->getOps<func::FuncOp>());
-  cpu::ObjectCache cache(options.cacheFolder);
-  FailureOr<SmallVector<cpu::KernelObject>> objects =
-      compileKernels(kernels, target, cache, options.threads);
-  if (failed(objects))
-    return failure();
-  kernelObjects = std::move(*objects);
-  Builder builder(&context);
-  for (auto [kernel, object] : llvm::zip_equal(kernels, kernelObjects))
-    if (object.scratchBytes)
-      kernel->setAttr("autohet.scratch_bytes",
-                      builder.getI64IntegerAttr(object.scratchBytes));
-  return success();
-}
-
-LogicalResult Compiler::checkMemory() {
-  LogicalResult result = success();
+/// The devices that cannot hold their program, and what they lack.
+SmallVector<std::string> Compiler::findShortages() {
+  SmallVector<std::string> shortages;
   for (auto program : module->getOps<exec::ProgramOp>()) {
-    std::optional<unsigned> device = cluster->findDevice(program.getSymName());
-    if (!device)
-      continue;
+    unsigned device = *cluster->findDevice(program.getSymName());
     int64_t bytes = program.getTotalBytes();
-    double limit = cluster->kindOf(*device).memory_bytes;
-    if (limit > 0 && bytes > limit)
-      result =
-          error("device " + program.getSymName() + ", stage " +
-                llvm::Twine(program.getStage()) + " of replica " +
-                llvm::Twine(program.getReplica()) + ", needs " +
-                formatQuantity(bytes, Dimension::Bytes) + ", " +
-                formatQuantity(bytes - limit, Dimension::Bytes) +
-                " more than its " + formatQuantity(limit, Dimension::Bytes));
+    double limit = cluster->kindOf(device).memory_bytes;
+    if (bytes <= limit)
+      continue;
+    const Stage &stage =
+        plan.replicas[program.getReplica()].stages[program.getStage()];
+    shortages.push_back(("device " + program.getSymName() + ", stage " +
+                         llvm::Twine(program.getStage()) + " of replica " +
+                         llvm::Twine(program.getReplica()) + " (" +
+                         llvm::join(stage.units, ", ") + "), needs " +
+                         formatQuantity(bytes, Dimension::Bytes) + ", " +
+                         formatQuantity(bytes - limit, Dimension::Bytes) +
+                         " more than its " +
+                         formatQuantity(limit, Dimension::Bytes))
+                            .str());
   }
-  return result;
+  return shortages;
+}
+
+/// Units whose stage turned out larger than estimated get the excess in
+/// proportion, so that the search will not choose the same plan again. What was
+/// estimated too large stays: the next plan may be another case.
+void Compiler::correctEstimates() {
+  std::vector<double> factors(estimates.units.size(), 1);
+  for (const DeviceEvaluation &entry : planned.best.evaluation.devices) {
+    auto program = module->lookupSymbol<exec::ProgramOp>(
+        cluster->devices()[entry.device].name);
+    const MemoryNeed &need = entry.memory;
+    double variable = need.activation_bytes + need.workspace_bytes;
+    if (variable <= 0)
+      continue;
+    double factor =
+        1 + (double(program.getTotalBytes()) - need.total()) / variable;
+    for (unsigned unit : planned.best.resolved.replicas[entry.replica]
+                             .stages[entry.stage]
+                             .units)
+      factors[unit] = std::max(factors[unit], factor);
+  }
+  for (auto [unit, factor] : llvm::zip_equal(estimates.units, factors)) {
+    unit.activation_bytes *= factor;
+    unit.workspace_bytes *= factor;
+  }
+}
+
+/// From a plan to programs that fit. The planner estimates memory; where the
+/// programs need more than their devices have, the estimate is corrected by
+/// what they need, and the search goes on. A pinned plan is refused.
+LogicalResult Compiler::placeAndSchedule() {
+  for (unsigned attempt = 1;; ++attempt) {
+    if (failed(buildModels()) || failed(finishPlan()) || failed(planPhase()))
+      return failure();
+    // Whether a pinned plan fits is not yet asked.
+    if (options.emit == Emit::Planned && !wanted)
+      return success();
+    if (options.emit == Emit::Planned)
+      placed = module->clone();
+    if (failed(schedulePhase()))
+      return failure();
+    SmallVector<std::string> shortages = findShortages();
+    if (shortages.empty())
+      return success();
+    if (!wanted || attempt == kMaxPlans) {
+      for (const std::string &shortage : shortages)
+        (void)error(shortage);
+      return failure();
+    }
+    for (const std::string &shortage : shortages)
+      emitWarning(unknown,
+                  "plan " + llvm::Twine(attempt) +
+                      " does not fit, another one is sought: " + shortage);
+    correctEstimates();
+    if (failed(searchPlan()))
+      return failure();
+  }
+}
+
+/// Of what was decided, for people; beside a module on standard output.
+void Compiler::printDecisions() {
+  llvm::raw_ostream &os =
+      options.emit < Emit::Objects ? llvm::errs() : llvm::outs();
+  if (hasRates())
+    os << formatPlannerResult(planned, units, *cluster);
+  os << formatMemoryUse(*module, [&](StringRef device) {
+    return cluster->kindOf(*cluster->findDevice(device)).memory_bytes;
+  });
 }
 
 /// What a step takes by the programs that will run: the planner's closed forms
@@ -477,23 +574,20 @@ LogicalResult Compiler::simulatePrograms() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult Compiler::emitNodes() {
-  llvm::StringMap<unsigned> kernelIndex;
   llvm::StringSet<> trained;
-  for (auto [i, kernel] : llvm::enumerate(kernels))
-    kernelIndex[kernel.getName()] = i;
-
   ManifestFacts facts;
   facts.name = llvm::sys::path::stem(options.model).str();
   facts.structureHash = units.structure_hash;
   facts.planHash = planHash(plan);
   facts.globalBatch = plan.global_batch;
-  facts.target = target;
+  facts.targets = &targets;
   facts.cluster = &*cluster;
   SmallVector<exec::ProgramOp> programs(module->getOps<exec::ProgramOp>());
   llvm::sort(programs, [](exec::ProgramOp a, exec::ProgramOp b) {
     return a.getRank() < b.getRank();
   });
   SmallVector<NodeImage> images;
+  SmallVector<llvm::MapVector<StringRef, StringRef>> objects; // of each node
   std::string hashed;
   for (exec::ProgramOp program : programs) {
     StringRef nodeName = program.getSymName().rsplit('/').first;
@@ -501,14 +595,16 @@ LogicalResult Compiler::emitNodes() {
       facts.nodeNames.push_back(nodeName.str());
       images.emplace_back();
       images.back().node = images.size() - 1;
+      objects.emplace_back();
     }
     NodeImage &image = images.back();
-    facts.ranks.push_back({program, image.node, unsigned(image.devices.size()),
-                           cluster->findDevice(program.getSymName())});
+    unsigned clusterDevice = *cluster->findDevice(program.getSymName());
+    unsigned index = cluster->devices()[clusterDevice].index;
+    facts.ranks.push_back({program, image.node, index, clusterDevice});
     ProgramFacts about;
     about.structureHash = units.structure_hash;
     about.node = image.node;
-    about.deviceIndex = image.devices.size();
+    about.deviceIndex = index;
     about.optimizer = optimizerName(plan.optimizer).str();
     about.objective = options.objective;
     about.ignoreIndex = options.ignoreIndex;
@@ -518,24 +614,27 @@ LogicalResult Compiler::emitNodes() {
         about.sequenceLength = std::max(
             about.sequenceLength, type.getRank() > 1 ? type.getDimSize(1) : 1);
     });
+    DeviceImage device;
+    llvm::StringMap<unsigned> kernelIndex;
+    for (const auto &[name, kernel] : kernels.of(program)) {
+      kernelIndex[name] = device.kernelSymbols.size();
+      device.kernelSymbols.push_back(kernel->symbol);
+      device.kernelNames.push_back(name.str());
+      // Equal kernels are one object.
+      objects.back()[kernel->symbol] = kernel->object;
+      hashed += kernel->symbol;
+    }
     FailureOr<std::string> blob = encodeProgram(program, kernelIndex, about);
     if (failed(blob))
       return failure();
     hashed += *blob;
-    DeviceImage device;
     device.program = std::move(*blob);
-    for (auto [kernel, object] : llvm::zip_equal(kernels, kernelObjects)) {
-      device.kernelSymbols.push_back(object.symbol);
-      device.kernelNames.push_back(kernel.getName().str());
-    }
     image.devices.push_back(std::move(device));
     program.walk([&](exec::ParameterOp parameter) {
       if (parameter.getGradient())
         trained.insert(parameter.getName());
     });
   }
-  for (const cpu::KernelObject &object : kernelObjects)
-    hashed += object.symbol;
   facts.programHash = hashBytes(hashed);
   std::string manifest = formatManifest(facts);
 
@@ -553,25 +652,21 @@ LogicalResult Compiler::emitNodes() {
     return (work + "/" + name).str();
   };
 
-  // Equal kernels are one object.
-  SmallVector<StringRef> objects;
-  llvm::StringSet<> seen;
-  for (const cpu::KernelObject &object : kernelObjects)
-    if (seen.insert(object.symbol).second) {
-      objects.push_back(object.object);
-      if (options.emit == Emit::Objects)
-        if (llvm::Error problem =
-                writeFile(file(object.symbol + ".o"), object.object))
-          return error(std::move(problem));
-    }
-  for (NodeImage &image : images) {
+  for (auto [image, nodeObjects] : llvm::zip_equal(images, objects)) {
     image.manifest = manifest;
     image.nodeCount = images.size();
-    llvm::Expected<std::string> tables = emitNodeImage(image, target);
+    // Tables hold no code: any of the node's targets will do.
+    llvm::Expected<std::string> tables =
+        emitNodeImage(image, *facts.targetsOf(image.node).front());
     if (!tables)
       return error(tables.takeError());
-    SmallVector<StringRef> inputs(objects);
-    inputs.push_back(*tables);
+    SmallVector<StringRef> inputs = {*tables};
+    for (const auto &[symbol, object] : nodeObjects) {
+      inputs.push_back(object);
+      if (options.emit == Emit::Objects)
+        if (llvm::Error problem = writeFile(file(symbol + ".o"), object))
+          return error(std::move(problem));
+    }
     cpu::LinkOptions link;
     link.runtimeLibrary = options.runtimeLibrary;
     if (llvm::Error problem =
@@ -579,13 +674,26 @@ LogicalResult Compiler::emitNodes() {
       return error(std::move(problem));
   }
 
+  llvm::Expected<std::string> weights =
+      formatWeightsIndex(*module, units.structure_hash, trained);
+  if (!weights)
+    return error(weights.takeError());
   Report report = describePlan(facts.name, planned, units, *cluster);
   report.comparison.insert(report.comparison.begin(),
                            {"the programs, simulated", simulated_s});
+  for (ReportDevice &device : report.devices)
+    if (auto program = module->lookupSymbol<exec::ProgramOp>(device.name)) {
+      MemoryUse use = memoryUse(program);
+      device.memory = {
+          {"parameters", double(use.parameters)},
+          {"gradients", double(use.gradients)},
+          {"optimizer state", double(use.states)},
+          {"activations", double(use.activations + use.messages)},
+          {"temporaries", double(use.scratch + use.constants + use.gaps)}};
+    }
   for (auto [name, text] :
        {std::pair<StringRef, std::string>{"plan.json", formatPlan(plan)},
-        {"weights.index",
-         formatWeightsIndex(*module, units.structure_hash, trained)},
+        {"weights.index", std::move(*weights)},
         {"manifest.json", manifest},
         {"report.html", formatReport(report)}})
     if (llvm::Error problem = writeFile(file(name), text))
@@ -617,16 +725,11 @@ LogicalResult Compiler::run() {
       llvm::outs() << "// " << line << "\n";
     return print();
   }
-  cpu::TargetOptions wanted;
-  wanted.cpu = options.target;
-  wanted.features = options.features;
-  llvm::Expected<cpu::TargetOptions> resolved = cpu::resolveTarget(wanted);
-  if (!resolved)
-    return error(resolved.takeError());
-  target = *resolved;
-
-  if (failed(readCluster()) || failed(choosePlan()) || failed(buildModels()))
+  if (failed(readCluster()) || failed(choosePlan()))
     return failure();
+  if (options.emit == Emit::Differentiated || options.emit == Emit::Units)
+    if (failed(buildModels()))
+      return failure();
   if (options.emit == Emit::Differentiated) {
     module = std::move(models.front().second);
     return print();
@@ -635,12 +738,14 @@ LogicalResult Compiler::run() {
     llvm::outs() << formatUnitTable(units);
     return success();
   }
-  if (failed(finishPlan()) || failed(planPhase()))
+  if (failed(placeAndSchedule()))
     return failure();
-  if (options.emit == Emit::Planned)
+  if (options.emit == Emit::Planned) {
+    if (placed)
+      module = std::move(placed);
     return print();
-  if (failed(schedulePhase()))
-    return failure();
+  }
+  printDecisions();
   if (options.emit == Emit::Scheduled || options.emit == Emit::Programs)
     return print();
   if (failed(simulatePrograms()))

@@ -29,7 +29,8 @@ struct CompileOptions {
   Emit emit = Emit::Executables;
   // Placement.
   std::string cluster, hostfile, plan;
-  int64_t globalBatch = 0, microbatch = 0;       ///< 0: not given
+  std::vector<std::string> include;        ///< patterns; empty: all devices
+  int64_t globalBatch = 0, microbatch = 0; ///< 0: not given
   PlannerKind planner = PlannerKind::Asymmetric; ///< without a plan
   std::string schedule, stateOwner = "spread"; ///< no schedule: the better one
   // What the model is.

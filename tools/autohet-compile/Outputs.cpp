@@ -8,7 +8,10 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
+#include <set>
 #include <unistd.h>
 
 using namespace mlir;
@@ -16,29 +19,34 @@ using namespace autohet;
 
 namespace json = llvm::json;
 
-/// "+avx2,+fma" -> [avx2, fma].
-static json::Array featureList(StringRef features) {
-  json::Array list;
-  SmallVector<StringRef> parts;
-  features.split(parts, ',', -1, false);
-  for (StringRef part : parts)
-    if (part.consume_front("+"))
-      list.push_back(part.str());
-  return list;
+std::vector<const cpu::TargetOptions *>
+ManifestFacts::targetsOf(unsigned node) const {
+  std::vector<const cpu::TargetOptions *> found;
+  for (const RankPlace &place : ranks)
+    if (place.node == node)
+      found.push_back(
+          &targets->find(exec::ProgramOp(place.program).getSymName())->second);
+  return found;
+}
+
+/// What a node's machine must have: one CPU runs the code of all its devices.
+static json::Object targetObject(const ManifestFacts &facts, unsigned node) {
+  std::set<std::string> features;
+  std::vector<const cpu::TargetOptions *> targets = facts.targetsOf(node);
+  for (const cpu::TargetOptions *target : targets)
+    for (const std::string &feature : cpu::requiredFeatures(*target))
+      features.insert(feature);
+  return json::Object{{"triple", targets.front()->triple},
+                      {"features", json::Array(features)}};
 }
 
 std::string autohet::formatManifest(const ManifestFacts &facts) {
   const Cluster *cluster = facts.cluster;
   json::Array nodes, ranks;
-  llvm::StringMap<unsigned> nodeIndex;
   for (auto [i, name] : llvm::enumerate(facts.nodeNames)) {
-    nodeIndex[name] = i;
-    json::Object node{
-        {"name", name},
-        {"executable", "node" + std::to_string(i)},
-        {"target",
-         json::Object{{"triple", facts.target.triple},
-                      {"features", featureList(facts.target.features)}}}};
+    json::Object node{{"name", name},
+                      {"executable", "node" + std::to_string(i)},
+                      {"target", targetObject(facts, i)}};
     if (std::optional<unsigned> known = cluster->findNode(name))
       if (!cluster->nodes[*known].address.empty())
         node["address"] = cluster->nodes[*known].address;
@@ -51,12 +59,10 @@ std::string autohet::formatManifest(const ManifestFacts &facts) {
                       {"replica", int64_t(program.getReplica())},
                       {"stage", int64_t(program.getStage())},
                       {"memory_bytes", program.getTotalBytes()}};
-    if (place.clusterDevice) {
-      const DeviceKind &kind = cluster->kindOf(*place.clusterDevice);
-      rank["kind"] = kind.name;
-      rank["threads"] = kind.threads;
-      rank["relative_speed"] = kind.relative_speed;
-    }
+    const DeviceKind &kind = cluster->kindOf(place.clusterDevice);
+    rank["kind"] = kind.name;
+    rank["threads"] = kind.threads;
+    rank["relative_speed"] = kind.relative_speed;
     ranks.push_back(std::move(rank));
   }
   auto linkObject = [](const Link &link) {
@@ -109,9 +115,11 @@ static StringRef dtypeName(Type type) {
   return "int64";
 }
 
-std::string autohet::formatWeightsIndex(ModuleOp module, uint64_t structureHash,
-                                        const llvm::StringSet<> &trained) {
+llvm::Expected<std::string>
+autohet::formatWeightsIndex(ModuleOp module, uint64_t structureHash,
+                            const llvm::StringSet<> &trained) {
   json::Array tensors;
+  llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> files; // mapped
   for (auto source : module.getOps<het::WeightSourceOp>()) {
     RankedTensorType stored = source.getStoredType();
     SmallVector<int64_t> shape(stored.getShape());
@@ -120,11 +128,27 @@ std::string autohet::formatWeightsIndex(ModuleOp module, uint64_t structureHash,
     llvm::SmallString<256> path(source.getFile());
     llvm::sys::fs::make_absolute(path);
     llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
+    std::unique_ptr<llvm::MemoryBuffer> &file = files[path];
+    if (!file) {
+      auto opened = llvm::MemoryBuffer::getFile(
+          path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+      if (!opened)
+        return llvm::createStringError(opened.getError(),
+                                       "cannot read weights: '" + path +
+                                           "': " + opened.getError().message());
+      file = std::move(*opened);
+    }
+    uint64_t offset = source.getOffset(), bytes = exec::sizeInBytes(stored);
+    if (offset + bytes > file->getBufferSize())
+      return llvm::createStringError("'" + path + "' has become shorter than " +
+                                     source.getName() + " needs");
+    uint64_t checksum = llvm::xxHash64(file->getBuffer().substr(offset, bytes));
     tensors.push_back(json::Object{
         {"name", source.getName()},
         {"file", std::string(path)},
-        {"offset", int64_t(source.getOffset())},
-        {"bytes", exec::sizeInBytes(stored)},
+        {"offset", int64_t(offset)},
+        {"bytes", int64_t(bytes)},
+        {"checksum", "xxh64:" + formatHash(checksum)},
         {"dtype", dtypeName(stored.getElementType())},
         {"shape", json::Array(shape)},
         {"transform", source.getTransposed() ? "transpose" : "none"},

@@ -13,6 +13,7 @@
 #include "autohet/Target/CPU/TargetOptions.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include <string>
 
@@ -21,9 +22,9 @@ namespace autohet {
 /// Node and device of each rank, in the order of ranks.
 struct RankPlace {
   exec::ProgramOp program;
-  unsigned node;   ///< among the nodes that take part
-  unsigned device; ///< among the node's devices that take part
-  std::optional<unsigned> clusterDevice;
+  unsigned node;          ///< among the nodes that take part
+  unsigned device;        ///< the index in the device's name
+  unsigned clusterDevice; ///< into the cluster
 };
 
 struct ManifestFacts {
@@ -32,16 +33,21 @@ struct ManifestFacts {
   int64_t globalBatch = 1;
   std::vector<std::string> nodeNames;
   std::vector<RankPlace> ranks;
-  cpu::TargetOptions target;
+  const llvm::StringMap<cpu::TargetOptions> *targets = nullptr; ///< by device
   const Cluster *cluster = nullptr;
+
+  /// The targets of a node's ranks.
+  std::vector<const cpu::TargetOptions *> targetsOf(unsigned node) const;
 };
 
 std::string formatManifest(const ManifestFacts &facts);
 
 /// From the module's het.weight_source ops; `trained` are the names that the
-/// programs train. Paths are made absolute: the model stays where it is.
-std::string formatWeightsIndex(mlir::ModuleOp module, uint64_t structureHash,
-                               const llvm::StringSet<> &trained);
+/// programs train. Paths are made absolute: the model stays where it is. Reads
+/// all weights once, for their checksums.
+llvm::Expected<std::string>
+formatWeightsIndex(mlir::ModuleOp module, uint64_t structureHash,
+                   const llvm::StringSet<> &trained);
 
 /// Writes `text` beside `path`, syncs it and renames it there.
 llvm::Error writeFile(llvm::StringRef path, llvm::StringRef text);

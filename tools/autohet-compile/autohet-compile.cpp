@@ -45,6 +45,10 @@ struct CommandLine {
   cl::opt<std::string> hostfile{
       "hostfile", cl::desc("The machines as lines 'host slots=N [type=T]'"),
       cl::value_desc("file"), cl::cat(placement)};
+  cl::list<std::string> include{
+      "include",
+      cl::desc("Only devices that match: n0 (all of it), n1/2, gpu*"),
+      cl::value_desc("patterns"), cl::cat(placement)};
   cl::opt<std::string> plan{
       "plan", cl::desc("A plan to follow (JSON); default: one is made"),
       cl::value_desc("file"), cl::cat(placement)};
@@ -135,7 +139,9 @@ struct CommandLine {
       "runtime-library", cl::desc("The runtime; default: beside this tool"),
       cl::value_desc("file"), cl::cat(outputOptions)};
   cl::opt<std::string> target{
-      "target-cpu", cl::desc("LLVM's name of the oldest CPU that must run it"),
+      "target-cpu",
+      cl::desc("LLVM's name of the oldest CPU that must run it; default: what "
+               "the cluster file says of a device's kind, else this one"),
       cl::value_desc("cpu"), cl::cat(outputOptions)};
   cl::opt<std::string> features{
       "target-features", cl::desc("LLVM's features beyond that, '+avx2,+fma'"),
@@ -199,6 +205,10 @@ struct CommandLine {
     auto list = [](const cl::list<std::string> &values) {
       return std::vector<std::string>(values.begin(), values.end());
     };
+    // Here, so that a job file's text may hold commas too.
+    for (llvm::StringRef patterns : include)
+      for (llvm::StringRef pattern : llvm::split(patterns, ','))
+        options.include.push_back(pattern.trim().str());
     options.dims = list(dims), options.ties = list(ties);
     options.shared = list(shared), options.binds = list(binds);
     options.batchDim = batchDim, options.constants = constants,

@@ -119,7 +119,8 @@ llvm::Expected<Cluster> parseCluster(llvm::StringRef text, llvm::StringRef file,
                                      std::vector<std::string> &warnings,
                                      bool kindsOnly = false);
 llvm::Expected<Cluster> loadCluster(llvm::StringRef path,
-                                    std::vector<std::string> &warnings);
+                                    std::vector<std::string> &warnings,
+                                    bool kindsOnly = false);
 
 /// Reads `host slots=N [type=T]` lines. Types are kinds of `kinds`; hosts
 /// without one have the kind of this machine.

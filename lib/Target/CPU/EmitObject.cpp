@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "autohet/Target/CPU/EmitObject.h"
+#include "BackEnd.h"
 
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -17,7 +18,6 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -27,24 +27,13 @@ using KernelTarget = autohet::cpu::TargetOptions; // LLVM has one of that name
 
 namespace {
 
-void initializeTargetOnce() {
-  static bool done = [] {
-    InitializeNativeTarget();
-    InitializeNativeTargetAsmPrinter();
-    return true;
-  }();
-  (void)done;
-}
-
 Expected<std::unique_ptr<TargetMachine>>
 createTargetMachine(const KernelTarget &options, OptLevel level) {
-  initializeTargetOnce();
-  Triple triple(options.triple);
-  std::string error;
-  const Target *target = TargetRegistry::lookupTarget(triple, error);
+  Expected<const Target *> target = autohet::cpu::findBackEnd(options.triple);
   if (!target)
-    return createStringError(error);
-  std::unique_ptr<TargetMachine> machine(target->createTargetMachine(
+    return target.takeError();
+  Triple triple(options.triple);
+  std::unique_ptr<TargetMachine> machine((*target)->createTargetMachine(
       triple, options.cpu, options.features, llvm::TargetOptions(), Reloc::PIC_,
       std::nullopt,
       level == OptLevel::None ? CodeGenOptLevel::None

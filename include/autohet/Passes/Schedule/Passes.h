@@ -15,6 +15,9 @@ namespace autohet {
 #define GEN_PASS_REGISTRATION
 #include "autohet/Passes/Schedule/Passes.h.inc"
 
+/// The name of the buffer that `exec-add-scratch` declares.
+inline constexpr llvm::StringLiteral kScratchBuffer = "scratch";
+
 /// Registers the phase's pipelines under their names, for autohet-opt.
 void registerSchedulePipelines();
 

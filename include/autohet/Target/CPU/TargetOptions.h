@@ -11,6 +11,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <string>
+#include <vector>
 
 namespace autohet::cpu {
 
@@ -30,12 +31,13 @@ struct TargetOptions {
 };
 
 /// Completes `wanted`: an empty triple is the host's, an empty cpu and feature
-/// list are the host's. Fails if the target is not at least x86-64-v3.
+/// list are the host's, features alone are beyond x86-64-v3. Fails if LLVM does
+/// not know a name, or the target is not at least x86-64-v3.
 llvm::Expected<TargetOptions> resolveTarget(TargetOptions wanted);
 
-/// The features of `target` that this machine lacks, as a comma-separated
-/// list; empty if it can run the target's code.
-std::string missingFeaturesOnHost(const TargetOptions &target);
+/// Everything that a machine must have to run the target's code, those features
+/// included that its CPU stands for. LLVM's names, sorted.
+std::vector<std::string> requiredFeatures(const TargetOptions &target);
 
 } // namespace autohet::cpu
 
