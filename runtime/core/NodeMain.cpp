@@ -12,6 +12,7 @@
 #include "core/Error.h"
 #include "core/Trainer.h"
 #include "data/Checksum.h"
+#include "supervisor/Manifest.h"
 #include "supervisor/Preflight.h"
 
 #include <climits>
@@ -38,6 +39,17 @@ static const ah_device_image &deviceImage(const ah_node_image &image,
   return image.devices[device];
 }
 
+// As in the cluster file; empty where the manifest cannot be read, which the
+// supervisor says.
+static std::string nodeName(const ah_node_image &image) {
+  Manifest manifest;
+  std::string error;
+  bool isKnown = image.manifest &&
+                 parseManifest(image.manifest, manifest, error) &&
+                 image.node < manifest.nodes.size();
+  return isKnown ? manifest.nodes[image.node].name : "";
+}
+
 static void describe(const ah_node_image &image) {
   static const char *const spaces[] = {"activations", "parameters",
                                        "gradients",   "optimizer state",
@@ -46,7 +58,7 @@ static void describe(const ah_node_image &image) {
   printf("node %u of %u, %u devices\n", image.node, image.node_count,
          image.device_count);
   for (uint32_t index = 0; index < image.device_count; ++index) {
-    Program program(image.devices[index]);
+    Program program(image.devices[index], nodeName(image));
     const ah_program &header = program.header();
     printf("device %s: rank %u of %u, replica %u, stage %u, %u commands in %u "
            "streams, %u "
@@ -77,7 +89,7 @@ static void describe(const ah_node_image &image) {
 
 static void train(const ah_node_image &image, int64_t device,
                   const NodeOptions &options, const ah_worker_link &link) {
-  Program program(deviceImage(image, device));
+  Program program(deviceImage(image, device), nodeName(image));
   Trainer(program, options, link, executableFolder()).run();
 }
 

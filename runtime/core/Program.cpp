@@ -410,13 +410,15 @@ private:
   const ah_program &header;
 };
 
-Program::Program(const ah_device_image &image)
-    : image(image), blob(image.program) {
+Program::Program(const ah_device_image &image, std::string node)
+    : image(image), blob(image.program), node(std::move(node)) {
   ProgramChecker(*this, image).run();
 }
 
 std::string Program::deviceName() const {
-  return format("node%u/%u", blob->node, blob->device);
+  if (node.empty())
+    return format("node%u/%u", blob->node, blob->device);
+  return format("%s/%u", node.c_str(), blob->device);
 }
 
 std::string Program::describe(const ah_command &command) const {

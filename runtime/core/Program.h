@@ -35,14 +35,15 @@ private:
 class Program {
 public:
   /// Throws AH_ERROR_MISMATCH with the table, index and field that is wrong.
-  explicit Program(const ah_device_image &image);
+  /// `node` is its name in the cluster file, for messages.
+  explicit Program(const ah_device_image &image, std::string node = "");
 
   const ah_program &header() const { return *blob; }
   const char *string(uint32_t offset) const { return strings.begin() + offset; }
   const char *name(const ah_command &command) const {
     return string(command.name);
   }
-  /// "node0/1", as plans and messages write a device.
+  /// "gpu-a/1", as plans and messages write a device; "node0/1" without a name.
   std::string deviceName() const;
   /// "kind 'name'": what messages call a command.
   std::string describe(const ah_command &command) const;
@@ -63,6 +64,7 @@ private:
   friend class ProgramChecker;
   ah_device_image image;
   const ah_program *blob;
+  std::string node;
   bool hasTransfers = false;
 };
 

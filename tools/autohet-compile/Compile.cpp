@@ -170,17 +170,26 @@ LogicalResult Compiler::chooseTargets() {
   return success();
 }
 
-/// The pinned plan; the model whole on the cluster's only device; or what the
-/// planner finds.
+/// The pinned plan; what the planner finds; or, where there is nothing to
+/// choose, the model whole on the cluster's only device.
 LogicalResult Compiler::choosePlan() {
   if (!options.plan.empty())
     return readPlan();
-  if (cluster->devices().size() > 1 && options.emit != Emit::Differentiated &&
-      options.emit != Emit::Units)
+  bool needsModelOnly =
+      options.emit == Emit::Differentiated || options.emit == Emit::Units;
+  bool isSizeFree = false;
+  if (!options.microbatch && (options.globalBatch || needsModelOnly)) {
+    FailureOr<int64_t> inFile = batchOfFile();
+    if (failed(inFile))
+      return failure();
+    isSizeFree = *inFile == 0;
+  }
+  if (!needsModelOnly && (cluster->devices().size() > 1 || isSizeFree))
     return success(succeeded(preparePlanner()) && succeeded(searchPlan()));
-  // 0: the batch that the file has.
+  // 0: the batch that the file has. Units are the same for any.
   Replica replica;
-  replica.microbatch_size = options.microbatch;
+  replica.microbatch_size =
+      isSizeFree && needsModelOnly ? 1 : options.microbatch;
   replica.microbatches = 1;
   replica.stages.push_back({{}, {cluster->devices().front().name}, {}});
   plan.replicas = {replica};

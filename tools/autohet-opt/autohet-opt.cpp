@@ -13,8 +13,17 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/CommandLine.h"
+
+/// What LLVM's libraries registered when they were loaded: hundreds of options
+/// of back ends, among which ours would not be found.
+static void hideOptionsOfLibraries() {
+  for (auto &entry : llvm::cl::getRegisteredOptions())
+    entry.second->setHiddenFlag(llvm::cl::ReallyHidden);
+}
 
 int main(int argc, char **argv) {
+  hideOptionsOfLibraries();
   mlir::DialectRegistry registry;
   registry.insert<autohet::het::HetDialect, autohet::onnx::OnnxDialect,
                   autohet::dist::DistDialect, autohet::exec::ExecDialect,

@@ -10,9 +10,13 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/SourceMgr.h"
 
 int main(int argc, char **argv) {
+  // Hundreds of options of LLVM's back ends, of no use here.
+  for (auto &entry : llvm::cl::getRegisteredOptions())
+    entry.second->setHiddenFlag(llvm::cl::ReallyHidden);
   // A model's external data lies beside it, so the reader wants the file's
   // name, not its bytes.
   mlir::TranslateToMLIRRegistration import(
