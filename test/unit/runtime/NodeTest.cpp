@@ -46,7 +46,7 @@ TEST(Node, HelpVersionAndDescription) {
   EXPECT_THAT(help.output, HasSubstr("--on-nonfinite WHAT"));
   EXPECT_EQ(runNode(folder, "--version").status, 0);
   EXPECT_THAT(runNode(folder, "--describe").output,
-              HasSubstr("device node0/0: rank 0 of 2, replica 0, stage 0"));
+              HasSubstr("device n0/0: rank 0 of 2, replica 0, stage 0"));
 }
 
 TEST(Node, WrongOptionsAreNamedBeforeAnythingStarts) {
