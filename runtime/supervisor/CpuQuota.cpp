@@ -4,10 +4,13 @@
 // killed supervisor left behind is recognised and swept at the next start.
 // Versions 1 and 2 differ in file names only. A quota works by period: work
 // shorter than a period escapes it, so periods are as short as the kernel's
-// smallest quota (1 ms) allows, but not below 4 ms.
+// smallest quota (1 ms) allows, but not below 4 ms. Two things keep it exact:
+// ticks (CoreTicks.h), and a burst of one quota, so that a worker whose
+// neighbour had the core in one period catches up in the next.
 //
 //===----------------------------------------------------------------------===//
 
+#include "supervisor/CoreTicks.h"
 #include "supervisor/Emulation.h"
 
 #include <algorithm>
@@ -18,6 +21,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -130,14 +134,18 @@ public:
         path, slots.empty() ? nullptr : &slots[rank]);
     double period_us = periodOf(rank);
     auto period = std::to_string(static_cast<long>(period_us));
-    auto quota =
-        std::to_string(static_cast<long>(period_us * shares.cores[rank] + 0.5));
+    long quota_us = static_cast<long>(period_us * shares.cores[rank] + 0.5);
+    auto quota = std::to_string(quota_us);
     bool isGood = hierarchy.version == 1
                       ? writeFile(path + "/cpu.cfs_period_us", period) &&
                             writeFile(path + "/cpu.cfs_quota_us", quota)
                       : writeFile(path + "/cpu.max", quota + " " + period);
     if (!isGood)
       return nullptr;
+    // Not every kernel has bursts; without them speeds are a little low.
+    writeFile(path + (hierarchy.version == 1 ? "/cpu.cfs_burst_us"
+                                             : "/cpu.max.burst"),
+              std::to_string(quota_us));
     // A quota is an upper bound. Far before everything else on the machine, it
     // is also a promise.
     if (hierarchy.version == 1)
@@ -145,6 +153,16 @@ public:
     else
       writeFile(path + "/cpu.weight", "10000");
     return limit;
+  }
+
+  /// On the cores where workers may be.
+  void startTicks() {
+    std::set<uint32_t> cores;
+    for (uint32_t core = 0; slots.empty() && core < usableCores(); ++core)
+      cores.insert(core);
+    for (const Slot &slot : slots)
+      cores.insert(slot.core);
+    ticks.emplace(cores);
   }
 
   std::string describe() const override {
@@ -164,6 +182,7 @@ private:
   Hierarchy hierarchy;
   Shares shares;
   std::vector<Slot> slots; // empty: not pinned
+  std::optional<CoreTicks> ticks;
 
   double periodOf(uint32_t rank) const {
     return std::min(std::max(minPeriod_us, minQuota_us / shares.cores[rank]),
@@ -189,5 +208,6 @@ autohet::runtime::makeQuotas(const Manifest &manifest, std::string &why) {
     why = "none can be made in " + hierarchy.root + ": " + strerror(errno);
     return nullptr;
   }
+  quotas->startTicks();
   return quotas;
 }

@@ -34,15 +34,19 @@ void autohet::runtime::pinToCore(uint32_t n) {
 }
 
 Shares autohet::runtime::divideCores(const Manifest &manifest, double cores) {
+  std::vector<ManifestDevice> devices = manifest.clusterDevices;
+  if (devices.empty())
+    for (const ManifestRank &rank : manifest.ranks)
+      devices.push_back({rank.threads, rank.relative_speed});
   double speeds = 0;
-  for (const ManifestRank &rank : manifest.ranks)
-    speeds += rank.relative_speed;
+  for (const ManifestDevice &device : devices)
+    speeds += device.relative_speed;
   Shares shares;
   shares.coresPerSpeed = usableFraction * cores / speeds;
-  for (const ManifestRank &rank : manifest.ranks)
+  for (const ManifestDevice &device : devices)
     shares.coresPerSpeed = std::min(
         shares.coresPerSpeed,
-        usableFraction * std::max(rank.threads, 1u) / rank.relative_speed);
+        usableFraction * std::max(device.threads, 1u) / device.relative_speed);
   for (const ManifestRank &rank : manifest.ranks)
     shares.cores.push_back(shares.coresPerSpeed * rank.relative_speed);
   return shares;

@@ -22,8 +22,9 @@ struct Shares {
   std::vector<double> cores; ///< by rank
 };
 
-/// Shares that sum to at most 90 % of `cores`; a rank never gets more than its
-/// threads can use.
+/// Shares that sum to at most 90 % of `cores` over all devices of the cluster,
+/// so that two plans of one cluster, which may use different devices, are
+/// emulated alike. A rank never gets more than its threads can use.
 Shares divideCores(const Manifest &manifest, double cores);
 
 /// Where in a period of the duty cycle a rank runs, and on which core.

@@ -183,6 +183,16 @@ static void readRank(const Json &json, const std::string &where,
       .finish();
 }
 
+static void readDevice(const Json &json, const std::string &where,
+                       ManifestDevice &device, std::string &error) {
+  Reader(json, where, error)
+      .count("threads", device.threads)
+      .number("relative_speed", device.relative_speed)
+      .finish();
+  if (error.empty() && !(device.relative_speed > 0))
+    error = where + ".relative_speed: must be above 0";
+}
+
 static void readLink(Reader &reader, ManifestLink &link) {
   reader.number("bandwidth_bytes_per_s", link.bandwidth_bytes_per_s)
       .number("latency_s", link.latency_s);
@@ -271,6 +281,7 @@ bool autohet::runtime::parseManifest(std::string_view text, Manifest &manifest,
   };
   list("nodes", true, manifest.nodes, readNode);
   list("ranks", true, manifest.ranks, readRank);
+  list("cluster_devices", false, manifest.clusterDevices, readDevice);
   if (const Json *links = reader.get("links", Json::Object, false))
     readLinks(*links, manifest, error);
   if (!reader.finish())

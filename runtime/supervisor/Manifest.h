@@ -34,6 +34,12 @@ struct ManifestRank {
   double relative_speed = 1;
 };
 
+/// A device of the cluster file, used by the job or not.
+struct ManifestDevice {
+  uint32_t threads = 1;
+  double relative_speed = 1;
+};
+
 struct ManifestLink {
   double bandwidth_bytes_per_s = 0; ///< 0: not limited
   double latency_s = 0;
@@ -51,6 +57,8 @@ struct Manifest {
   uint64_t global_batch = 0; ///< 0: not given
   std::vector<ManifestNode> nodes;
   std::vector<ManifestRank> ranks;
+  /// Empty: the ranks are all there are.
+  std::vector<ManifestDevice> clusterDevices;
   ManifestLink intra_node, inter_node;
   std::vector<ManifestLinkOverride> overrides;
 

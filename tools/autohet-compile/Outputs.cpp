@@ -65,6 +65,12 @@ std::string autohet::formatManifest(const ManifestFacts &facts) {
     rank["relative_speed"] = kind.relative_speed;
     ranks.push_back(std::move(rank));
   }
+  json::Array devices;
+  for (unsigned device = 0; device < cluster->devices().size(); ++device) {
+    const DeviceKind &kind = cluster->kindOf(device);
+    devices.push_back(json::Object{{"threads", kind.threads},
+                                   {"relative_speed", kind.relative_speed}});
+  }
   auto linkObject = [](const Link &link) {
     return json::Object{{"bandwidth_bytes_per_s", link.bandwidth_bytes_per_s},
                         {"latency_s", link.latency_s}};
@@ -88,6 +94,7 @@ std::string autohet::formatManifest(const ManifestFacts &facts) {
                         {"global_batch", facts.globalBatch},
                         {"nodes", std::move(nodes)},
                         {"ranks", std::move(ranks)},
+                        {"cluster_devices", std::move(devices)},
                         {"links", std::move(links)}};
   std::string text;
   llvm::raw_string_ostream(text)

@@ -37,6 +37,12 @@ TEST(Emulation, DividesNineTenthsOfTheCores) {
               ElementsAre(0.9, 0.45));
 }
 
+TEST(Emulation, ScaleIsOfTheWholeCluster) {
+  Manifest manifest = manifestOf({1, 1}); // a plan without the fast device
+  manifest.clusterDevices = {{1, 4}, {1, 2}, {1, 1}, {1, 1}};
+  EXPECT_THAT(divideCores(manifest, 2).cores, ElementsAre(0.225, 0.225));
+}
+
 TEST(Emulation, PacksSlotsSideBySide) {
   Shares shares = divideCores(manifestOf({3, 3, 3}), 2); // 0.6 each: two cores
   std::vector<Slot> slots = packSlots(shares, 2);        // hold two of three
