@@ -80,16 +80,21 @@ def Dist_SendOp : Dist_Op<"send"> {
   let summary = "Sends a value to another rank";
   let description = [{
     Matched by the `dist.recv` of the peer with the same channel, microbatch by
-    microbatch. `inline`: part of a collective that computation waits for;
-    otherwise it runs beside computation.
+    microbatch. Several values travel as one message, one behind the other.
+    `inline`: part of a collective that computation waits for; otherwise it runs
+    beside computation.
 
     Example:
     ```mlir
     dist.send %x to 1 channel 3 : tensor<2x12x48xf32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$value, I64Attr:$peer, I64Attr:$channel, UnitAttr:$inlined);
-  let assemblyFormat = "$value `to` $peer `channel` $channel (`inline` $inlined^)? attr-dict `:` type($value)";
+  let arguments = (ins Variadic<AnyRankedTensor>:$values, I64Attr:$peer, I64Attr:$channel, UnitAttr:$inlined);
+  let assemblyFormat = "$values `to` $peer `channel` $channel (`inline` $inlined^)? attr-dict `:` type($values)";
+  let extraClassDeclaration = [{
+    /// Of a transfer between stages, which has one.
+    ::mlir::Value getValue() { return ::llvm::getSingleElement(getValues()); }
+  }];
 }
 
 def Dist_RecvOp : Dist_Op<"recv"> {
@@ -101,8 +106,15 @@ def Dist_RecvOp : Dist_Op<"recv"> {
     ```
   }];
   let arguments = (ins I64Attr:$peer, I64Attr:$channel, UnitAttr:$inlined);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "`from` $peer `channel` $channel (`inline` $inlined^)? attr-dict `:` type($result)";
+  let results = (outs Variadic<AnyRankedTensor>:$values);
+  let assemblyFormat = "`from` $peer `channel` $channel (`inline` $inlined^)? attr-dict `:` type($values)";
+  let extraClassDeclaration = [{
+    /// Of a transfer between stages, which has one.
+    ::mlir::Value getResult() { return ::llvm::getSingleElement(getValues()); }
+    ::mlir::RankedTensorType getType() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getResult().getType());
+    }
+  }];
 }
 
 //===----------------------------------------------------------------------===//

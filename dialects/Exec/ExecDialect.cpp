@@ -186,6 +186,25 @@ LogicalResult HookOp::verify() {
          << getPlace() << "\", wanted \"begin\" or \"end\"";
 }
 
+/// What a message is and how it is named.
+static LogicalResult verifyTransfer(Operation *op, ValueRange buffers,
+                                    int64_t channel) {
+  if (buffers.empty())
+    return op->emitOpError("moves no buffer, wanted at least one");
+  if (channel < 0 || channel >= (int64_t(1) << 20))
+    return op->emitOpError("has channel ")
+           << channel << ", wanted 0 to " << (1 << 20) - 1;
+  return success();
+}
+
+LogicalResult SendOp::verify() {
+  return verifyTransfer(*this, getFrom(), int64_t(getChannel()));
+}
+
+LogicalResult RecvOp::verify() {
+  return verifyTransfer(*this, getTo(), int64_t(getChannel()));
+}
+
 //===----------------------------------------------------------------------===//
 // What commands read and write
 //===----------------------------------------------------------------------===//
@@ -213,8 +232,8 @@ Values GemmOp::getWrites() { return {getC()}; }
 COMMAND(CopyOp, {getFrom()}, {getTo()})
 COMMAND(ZeroOp, {}, {getTo()})
 COMMAND(ReduceOp, (getFrom()), {getTo()})
-COMMAND(SendOp, {getFrom()}, {})
-COMMAND(RecvOp, {}, {getTo()})
+COMMAND(SendOp, (getFrom()), {})
+COMMAND(RecvOp, {}, (getTo()))
 COMMAND(RecordOp, {}, {})
 COMMAND(WaitOp, {}, {})
 COMMAND(FeedOp, {}, {getTo()})

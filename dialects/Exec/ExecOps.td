@@ -343,16 +343,20 @@ def Exec_ReduceOp : Exec_Command<"reduce"> {
 def Exec_SendOp : Exec_Command<"send"> {
   let summary = "Starts sending a buffer to another rank";
   let description = [{
-    Sets `event` when the buffer may be written again. `channel` names the edge;
-    the receive with the same channel and microbatch matches.
+    Sets `event` when the buffers may be written again. `channel` names the edge;
+    the receive with the same channel and microbatch matches. Several buffers are
+    one message, one behind the other; the receive may divide it otherwise.
+
+    Constraints: (C1) at least one buffer; (C2) `channel` is below 2^20.
 
     Example:
     ```mlir
     exec.send %x to 1 channel 7 event %e : !exec.buffer<tensor<2xf32>>
     ```
   }];
-  let arguments = !con((ins Exec_BufferType:$from, I64Attr:$peer, I64Attr:$channel, Index:$event), microbatch);
+  let arguments = !con((ins Variadic<Exec_BufferType>:$from, I64Attr:$peer, I64Attr:$channel, Index:$event), microbatch);
   let assemblyFormat = "$from `to` $peer `channel` $channel `event` $event attr-dict `:` type($from)";
+  let hasVerifier = 1;
 }
 
 def Exec_RecvOp : Exec_Command<"recv"> {
@@ -360,13 +364,16 @@ def Exec_RecvOp : Exec_Command<"recv"> {
   let description = [{
     Sets `event` when the data is there.
 
+    Constraints: (C1) at least one buffer; (C2) `channel` is below 2^20.
+
     Example:
     ```mlir
     exec.recv %x from 0 channel 7 event %e : !exec.buffer<tensor<2xf32>>
     ```
   }];
-  let arguments = !con((ins Exec_BufferType:$to, I64Attr:$peer, I64Attr:$channel, Index:$event), microbatch);
+  let arguments = !con((ins Variadic<Exec_BufferType>:$to, I64Attr:$peer, I64Attr:$channel, Index:$event), microbatch);
   let assemblyFormat = "$to `from` $peer `channel` $channel `event` $event attr-dict `:` type($to)";
+  let hasVerifier = 1;
 }
 
 def Exec_RecordOp : Exec_Command<"record"> {

@@ -260,7 +260,8 @@ LogicalResult Encoder::addCommand(exec::CommandOpInterface op, bool inLoop) {
             command.kind = AH_SEND;
             command.args[0] = send.getPeer();
             command.args[1] = send.getChannel();
-            command.args[2] = bytesOf(send.getFrom());
+            for (Value v : send.getFrom())
+              command.args[2] += bytesOf(v);
             command.args[3] = events.lookup(send.getEvent());
             operands(send.getFrom());
             return success();
@@ -269,7 +270,8 @@ LogicalResult Encoder::addCommand(exec::CommandOpInterface op, bool inLoop) {
             command.kind = AH_RECV;
             command.args[0] = recv.getPeer();
             command.args[1] = recv.getChannel();
-            command.args[2] = bytesOf(recv.getTo());
+            for (Value v : recv.getTo())
+              command.args[2] += bytesOf(v);
             command.args[3] = events.lookup(recv.getEvent());
             operands(recv.getTo());
             return success();

@@ -67,10 +67,13 @@ def SynchronizeGradients : Pass<"dist-synchronize-gradients", "::mlir::ModuleOp"
     *Requires:* functions with `#dist.program`; gradients end in `het.gradient`.
 
     *Does:* cuts each parameter into the common refinement of all devices'
-    boxes. Every slice has one owner among its holders. Holders send their part
-    of the gradient to the owner, which adds the parts in rank order, counts the
-    slice in the norm, updates after the agreement, and sends the new bytes to
-    the other holders.
+    boxes. Every slice has one owner among its holders. Slices of equal holders,
+    contributors and owner form buckets, each one message a direction. Holders
+    send their part of the gradient to the owner, which adds the parts in rank
+    order, counts the slices in the norm, updates after the agreement, and sends
+    the new bytes to the other holders. Ops with `het.phase = "reduce"` start a
+    bucket's messages among the backward ops, where its last gradient is
+    complete: they run in the last microbatch's backward only.
 
     *Ensures:* every trained parameter that a device holds is updated by exactly
     one owner; all holders end a step with equal bytes.
@@ -88,6 +91,8 @@ def SynchronizeGradients : Pass<"dist-synchronize-gradients", "::mlir::ModuleOp"
   let options = [
     Option<"stateOwner", "state-owner", "std::string", "\"spread\"",
            "Who updates a slice: spread (over its holders, by bytes), first, or a device">,
+    Option<"bucketBytes", "bucket-bytes", "int64_t", "1 << 20",
+           "Most bytes that one message of gradients or parameters carries, unless one slice has more">,
   ];
   let dependentDialects = ["::autohet::dist::DistDialect"];
 }

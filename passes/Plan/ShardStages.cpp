@@ -19,7 +19,7 @@ namespace {
 
 /// Channels of collectives; those below are the stages' transfers, those of the
 /// update lie far above.
-constexpr int64_t kFirstChannel = int64_t(1) << 20;
+constexpr int64_t kFirstChannel = int64_t(1) << 18;
 
 struct ShardStages : autohet::impl::ShardStagesBase<ShardStages> {
   void runOnOperation() override {

@@ -118,7 +118,8 @@ SmallVector<StageSharder::Locals> StageSharder::exchange(const Locals &values) {
       if (other != rank)
         all[rank][other] =
             dist::RecvOp::create(on(rank), loc, values[other].getType(),
-                                 ranks[other], channel, true);
+                                 ranks[other], channel, true)
+                .getResult();
   }
   return all;
 }

@@ -175,8 +175,9 @@ void StageSharder::expandRecv(dist::RecvOp op) {
   for (unsigned rank = 0; rank < getNumRanks(); ++rank)
     values.push_back(dist::RecvOp::create(on(rank), op.getLoc(), op.getType(),
                                           senders[rank % senders.size()],
-                                          op.getChannel(), false));
-  set(op, Layout(), values);
+                                          op.getChannel(), false)
+                         .getResult());
+  set(op.getResult(), Layout(), values);
 }
 
 /// The loss and whole outputs come from the first rank, divided outputs from

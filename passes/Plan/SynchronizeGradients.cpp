@@ -1,21 +1,24 @@
 //===- SynchronizeGradients.cpp - one owner a slice -------------------------===//
 //
-// Replicas may cut a parameter differently. All devices' boxes of a parameter
-// have a common refinement, a grid of cells; each cell has one owner among its
-// holders, which sums the parts in rank order, updates once and sends the new
-// bytes back. Copies stay bit-equal because there is one computation.
+// Writes each device's part of the exchange that GradientCells.h decides:
 //
-// Cells are handled in one order on all devices. A send is started and never
-// waited for before the device's own next cell, so at the earliest cell where
-// somebody waits all its parties have arrived: no deadlock by construction.
+//   last backward   a bucket is complete   its parts leave for the owner, and
+//                                          the owner asks for those of others
+//   after it        owner: sums in rank order, counts in the norm
+//   agree           gates every update
+//   then            owner: updates, and new bytes leave for the other holders
+//
+// Everybody starts all sends and receives of a half before waiting for any, so
+// that no order of buckets can deadlock, and copies stay bit-equal because
+// there is one computation.
 //
 //===----------------------------------------------------------------------===//
 
+#include "GradientCells.h"
 #include "autohet/Dialect/Dist/Dist.h"
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Passes/Plan/Passes.h"
 
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace autohet {
@@ -28,350 +31,259 @@ using namespace autohet;
 
 namespace {
 
-/// Channels of the update; those below are transfers and collectives.
-constexpr int64_t kFirstChannel = int64_t(1) << 32;
+/// Channels of the update; below are transfers, then collectives. A tag has
+/// room for 2^20.
+constexpr int64_t kFirstChannel = int64_t(1) << 19;
+constexpr int64_t kEndChannel = int64_t(1) << 20;
 
-/// A part of a parameter: where it starts and how large it is, dim by dim.
-struct Box {
-  SmallVector<int64_t> offsets, sizes;
+using Programs = std::map<int64_t, func::FuncOp>; // by rank
 
-  bool operator==(const Box &other) const {
-    return offsets == other.offsets && sizes == other.sizes;
-  }
-  bool contains(const Box &cell) const {
-    for (auto [o, s, co, cs] :
-         llvm::zip_equal(offsets, sizes, cell.offsets, cell.sizes))
-      if (co < o || co + cs > o + s)
-        return false;
-    return true;
-  }
-  int64_t elements() const {
-    int64_t product = 1;
-    for (int64_t size : sizes)
-      product *= size;
-    return product;
-  }
-};
-
-/// What a device has to do with a box of a parameter.
-struct Use {
-  int64_t rank;
+template <typename OpT>
+Box boxOf(OpT op, RankedTensorType type) {
   Box box;
-};
+  box.sizes.assign(type.getShape().begin(), type.getShape().end());
+  if (op.getOffsets())
+    box.offsets.assign(op.getOffsets()->begin(), op.getOffsets()->end());
+  else
+    box.offsets.assign(type.getRank(), 0);
+  return box;
+}
 
-/// A cell of the refinement, with who takes part.
-struct Cell {
-  StringAttr name;
-  Box box;
-  Type element;
-  SmallVector<int64_t> globalShape;
-  Location loc;
-  SmallVector<int64_t> holders, contributors; ///< ranks, rising
-  int64_t owner;
-};
+RankedTensorType gradientType(het::GradientOp op) {
+  return cast<RankedTensorType>(op.getValue().getType());
+}
 
-/// All that the devices together know of one parameter.
-struct Parameter {
-  Type element;
-  SmallVector<int64_t> globalShape;
-  Location loc;
-  SmallVector<Use> held, contributed;
-};
-
-struct SynchronizeGradients
-    : autohet::impl::SynchronizeGradientsBase<SynchronizeGradients> {
-  using SynchronizeGradientsBase::SynchronizeGradientsBase;
-
-  void runOnOperation() override {
-    for (auto func : getOperation().getOps<func::FuncOp>())
-      if (auto info =
-              func->getAttrOfType<dist::ProgramAttr>(dist::kProgramAttr))
-        programs[info.getRank()] = func;
-    if (programs.empty() || !hasGradients())
-      return;
-    if (!isOwnerKnown()) {
-      getOperation().emitError("unknown state owner '")
-          << stateOwner << "', wanted spread, first or a device of the plan";
-      return signalPassFailure();
-    }
-    collect();
-    for (auto &[name, parameter] : parameters)
-      refine(name, parameter);
-    chooseOwners();
-    for (auto &[rank, func] : programs)
-      emit(rank, func);
-  }
-
-  bool isOwnerKnown() {
-    return stateOwner == "spread" || stateOwner == "first" ||
-           llvm::any_of(programs, [&](auto &program) {
-             return program.second.getName() == stateOwner;
-           });
-  }
-
-  bool hasGradients() {
-    return getOperation()
-        .walk([](het::GradientOp) { return WalkResult::interrupt(); })
-        .wasInterrupted();
-  }
-
-  template <typename OpT>
-  static Box boxOf(OpT op, RankedTensorType type) {
-    Box box;
-    box.sizes.assign(type.getShape().begin(), type.getShape().end());
-    if (op.getOffsets())
-      box.offsets.assign(op.getOffsets()->begin(), op.getOffsets()->end());
-    else
-      box.offsets.assign(type.getRank(), 0);
-    return box;
-  }
-
-  void collect() {
-    auto entry = [&](StringAttr name, RankedTensorType type,
-                     ArrayRef<int64_t> whole, Location loc) -> Parameter & {
-      return parameters
-          .insert({name, Parameter{type.getElementType(),
-                                   SmallVector<int64_t>(whole),
-                                   loc,
-                                   {},
-                                   {}}})
-          .first->second;
-    };
-    auto add = [](SmallVector<Use> &uses, int64_t rank, Box box) {
-      if (llvm::none_of(uses, [&](Use &use) {
-            return use.rank == rank && use.box == box;
-          }))
-        uses.push_back({rank, std::move(box)});
-    };
-    for (auto &[rank, func] : programs)
-      for (Operation &op : func.getBody().front()) {
-        if (auto held = dyn_cast<het::ParameterOp>(op);
-            held && held.isTrained()) {
-          auto type = held.getType();
-          add(entry(held.getNameAttr(), type, held.getWholeShape(),
-                    held.getLoc())
-                  .held,
-              rank, boxOf(held, type));
-        }
-        if (auto gradient = dyn_cast<het::GradientOp>(op)) {
-          auto type = cast<RankedTensorType>(gradient.getValue().getType());
-          add(entry(gradient.getNameAttr(), type, gradient.getWholeShape(),
-                    gradient.getLoc())
-                  .contributed,
-              rank, boxOf(gradient, type));
-        }
+/// What all devices hold of each parameter, and what they add to its gradient.
+Parameters collectUses(const Programs &programs) {
+  Parameters parameters;
+  auto entry = [&](StringAttr name, RankedTensorType type,
+                   ArrayRef<int64_t> whole, Location loc) -> ParameterUses & {
+    ParameterUses fresh{
+        type.getElementType(), SmallVector<int64_t>(whole), loc, {}, {}};
+    return parameters.insert({name, std::move(fresh)}).first->second;
+  };
+  auto add = [](SmallVector<BoxUse> &uses, int64_t rank, Box box) {
+    if (llvm::none_of(uses, [&](BoxUse &use) {
+          return use.rank == rank && use.box == box;
+        }))
+      uses.push_back({rank, std::move(box)});
+  };
+  for (auto &[rank, func] : programs)
+    for (Operation &op : func->getRegion(0).front()) {
+      if (auto held = dyn_cast<het::ParameterOp>(op);
+          held && held.isTrained()) {
+        auto type = held.getType();
+        add(entry(held.getNameAttr(), type, held.getWholeShape(), held.getLoc())
+                .held,
+            rank, boxOf(held, type));
       }
-  }
-
-  /// The grid that all cuts of all boxes and the whole make. A cell that no op
-  /// reads (positions beyond the sequence) is still a part of the parameter:
-  /// its gradient is zero, and it has weight decay.
-  void refine(StringAttr name, Parameter &parameter) {
-    if (parameter.held.empty() || parameter.contributed.empty())
-      return; // to PyTorch, a parameter without gradient has none to apply
-    unsigned rank = parameter.globalShape.size();
-    SmallVector<SmallVector<int64_t>> cuts(rank);
-    for (unsigned dim = 0; dim < rank; ++dim)
-      cuts[dim] = {0, parameter.globalShape[dim]};
-    for (auto *uses : {&parameter.held, &parameter.contributed})
-      for (const Use &use : *uses)
-        for (unsigned dim = 0; dim < rank; ++dim) {
-          cuts[dim].push_back(use.box.offsets[dim]);
-          cuts[dim].push_back(use.box.offsets[dim] + use.box.sizes[dim]);
-        }
-    for (auto &dim : cuts) {
-      llvm::sort(dim);
-      dim.erase(llvm::unique(dim), dim.end());
-    }
-    Box cell;
-    cell.offsets.resize(rank);
-    cell.sizes.resize(rank);
-    visit(name, parameter, cuts, 0, cell);
-  }
-
-  void visit(StringAttr name, Parameter &parameter,
-             ArrayRef<SmallVector<int64_t>> cuts, unsigned dim, Box &cell) {
-    if (dim < cuts.size()) {
-      for (unsigned i = 0; i + 1 < cuts[dim].size(); ++i) {
-        cell.offsets[dim] = cuts[dim][i];
-        cell.sizes[dim] = cuts[dim][i + 1] - cuts[dim][i];
-        visit(name, parameter, cuts, dim + 1, cell);
+      if (auto gradient = dyn_cast<het::GradientOp>(op)) {
+        RankedTensorType type = gradientType(gradient);
+        add(entry(gradient.getNameAttr(), type, gradient.getWholeShape(),
+                  gradient.getLoc())
+                .contributed,
+            rank, boxOf(gradient, type));
       }
-      return;
     }
-    auto ranksOf = [&](ArrayRef<Use> uses) {
-      SmallVector<int64_t> ranks;
-      for (const Use &use : uses)
-        if (use.box.contains(cell) && !llvm::is_contained(ranks, use.rank))
-          ranks.push_back(use.rank);
-      llvm::sort(ranks);
-      return ranks;
-    };
-    Cell entry{name,
-               cell,
-               parameter.element,
-               parameter.globalShape,
-               parameter.loc,
-               ranksOf(parameter.held),
-               ranksOf(parameter.contributed),
-               -1};
-    if (entry.holders.empty())
-      entry.holders = {parameter.held.front().rank};
-    cells.push_back(std::move(entry));
+  return parameters;
+}
+
+/// One device's part.
+class DeviceExchange {
+public:
+  DeviceExchange(int64_t rank, func::FuncOp func, const Parameters &parameters,
+                 ArrayRef<Cell> cells, ArrayRef<Bucket> buckets)
+      : rank(rank), func(func), parameters(parameters), cells(cells),
+        buckets(buckets), builder(func.getContext()) {}
+
+  void emit() {
+    findGradients();
+    emitReductions();
+    builder.setInsertionPoint(func.getBody().front().getTerminator());
+    phase = "update";
+    emitSums();
+    create<dist::AgreeOp>(func.getLoc());
+    emitUpdates();
+    emitStores();
   }
 
-  /// Largest cells first, each to the holder that owns least so far.
-  void chooseOwners() {
-    SmallVector<Cell *> order;
-    for (Cell &cell : cells)
-      order.push_back(&cell);
-    llvm::sort(order, [](Cell *a, Cell *b) {
-      int64_t sizeA = a->box.elements(), sizeB = b->box.elements();
-      return sizeA != sizeB ? sizeA > sizeB
-                            : a < b; // equal ones in their order
-    });
-    llvm::DenseMap<int64_t, int64_t> owned;
-    for (Cell *cell : order) {
-      cell->owner = cell->holders.front();
-      if (stateOwner != "first")
-        for (int64_t holder : cell->holders) {
-          auto info = programs[holder]->getAttrOfType<dist::ProgramAttr>(
-              dist::kProgramAttr);
-          if (info.getDevice().getValue() == stateOwner) {
-            cell->owner = holder;
-            break;
-          }
-          if (owned.lookup(holder) < owned.lookup(cell->owner))
-            cell->owner = holder;
-        }
-      owned[cell->owner] += cell->box.elements();
+private:
+  template <typename OpT, typename... Args>
+  OpT create(Location loc, Args &&...args) {
+    auto op = OpT::create(builder, loc, std::forward<Args>(args)...);
+    op->setAttr(het::kPhaseAttr, builder.getStringAttr(phase));
+    return op;
+  }
+
+  bool contributes(const Cell &cell) {
+    return llvm::is_contained(cell.contributors, rank);
+  }
+
+  /// The ops after which this device has its whole part of each parameter.
+  void findGradients() {
+    for (auto [i, op] : llvm::enumerate(func.getBody().front())) {
+      position[&op] = i;
+      if (auto gradient = dyn_cast<het::GradientOp>(op))
+        gradients[gradient.getNameAttr()].push_back(gradient);
     }
   }
 
-  //===--- one device's part ---===//
-
-  RankedTensorType typeOf(const Cell &cell) {
-    return RankedTensorType::get(cell.box.sizes, cell.element);
+  /// Where this device's part of `bucket` is complete; null where it has none.
+  Operation *readyAfter(const Bucket &bucket) {
+    Operation *last = nullptr;
+    for (unsigned c : bucket.cells)
+      for (het::GradientOp op : gradients.lookup(cells[c].name))
+        if (boxOf(op, gradientType(op)).contains(cells[c].box) &&
+            (!last || position[op] > position[last]))
+          last = op;
+    return last;
   }
 
-  void emit(int64_t rank, func::FuncOp func) {
-    OpBuilder builder(func.getBody().front().getTerminator());
-    Attribute update = builder.getStringAttr("update");
-    llvm::DenseMap<unsigned, Value> summed, fresh;
-    auto mark = [&](Operation *op) { op->setAttr("het.phase", update); };
-
-    for (auto [c, cell] : llvm::enumerate(cells)) {
-      Value mine;
-      if (llvm::is_contained(cell.contributors, rank))
-        mine = ownPart(builder, cell, rank, mark);
-      if (cell.owner != rank) {
-        if (mine)
-          mark(dist::SendOp::create(builder, cell.loc, mine, cell.owner,
-                                    gradientChannel(c), true));
-        continue;
+  /// Starts a bucket's messages where its last gradient is added up; where this
+  /// device adds nothing to the bucket, at the end.
+  void emitReductions() {
+    phase = "reduce";
+    llvm::DenseMap<Operation *, Operation *> ends; // ready op -> last op there
+    for (auto [b, bucket] : llvm::enumerate(buckets)) {
+      Operation *ready = readyAfter(bucket);
+      if (ready) {
+        Operation *&end = ends.try_emplace(ready, ready).first->second;
+        builder.setInsertionPointAfter(end);
+        emitReduction(b, bucket);
+        end = &*std::prev(builder.getInsertionPoint());
+      } else {
+        builder.setInsertionPoint(func.getBody().front().getTerminator());
+        emitReduction(b, bucket);
       }
+    }
+  }
+
+  void emitReduction(unsigned b, const Bucket &bucket) {
+    const Cell &first = cells[bucket.cells.front()]; // parties are all cells'
+    if (first.owner == rank) {
+      SmallVector<Type> types;
+      for (unsigned c : bucket.cells)
+        types.push_back(cells[c].getType());
+      for (int64_t contributor : first.contributors)
+        if (contributor != rank) {
+          auto recv = create<dist::RecvOp>(first.loc, types, contributor,
+                                           gradientChannel(b), true);
+          for (auto [c, part] : llvm::zip_equal(bucket.cells, recv.getValues()))
+            received[{c, contributor}] = part;
+        }
+    } else if (contributes(first)) {
       SmallVector<Value> parts;
-      for (int64_t contributor : cell.contributors) {
-        if (contributor == rank) {
-          parts.push_back(mine);
+      for (unsigned c : bucket.cells)
+        parts.push_back(ownPart(cells[c]));
+      create<dist::SendOp>(first.loc, parts, first.owner, gradientChannel(b),
+                           true);
+    }
+  }
+
+  /// Sums of owned cells, in the order of ranks.
+  void emitSums() {
+    for (const Bucket &bucket : buckets)
+      for (unsigned c : bucket.cells) {
+        const Cell &cell = cells[c];
+        if (cell.owner != rank)
           continue;
+        Value sum;
+        for (int64_t contributor : cell.contributors) {
+          Value part = contributor == rank ? ownPart(cell)
+                                           : received.at({c, contributor});
+          sum =
+              sum ? create<het::AddOp>(cell.loc, sum, part).getResult() : part;
         }
-        auto recv = dist::RecvOp::create(builder, cell.loc, typeOf(cell),
-                                         contributor, gradientChannel(c), true);
-        mark(recv);
-        parts.push_back(recv.getResult());
+        if (!sum)
+          sum = zeros(cell);
+        summed[c] = sum;
+        create<dist::NormOp>(cell.loc, sum);
       }
-      Value sum = parts.empty() ? zeros(builder, cell, mark) : parts.front();
-      for (Value part :
-           ArrayRef<Value>(parts).drop_front(parts.empty() ? 0 : 1)) {
-        sum = het::AddOp::create(builder, cell.loc, sum, part);
-        mark(sum.getDefiningOp());
-      }
-      summed[c] = sum;
-      mark(dist::NormOp::create(builder, cell.loc, sum));
-    }
+  }
 
-    mark(dist::AgreeOp::create(builder, func.getLoc()));
+  /// Buckets in the order in which the next forward needs them.
+  void emitUpdates() {
+    for (unsigned b = buckets.size(); b-- > 0;)
+      receiveUpdate(b, buckets[b]);
+    for (unsigned b = buckets.size(); b-- > 0;)
+      if (cells[buckets[b].cells.front()].owner == rank)
+        emitUpdate(b, buckets[b]);
+  }
 
-    for (auto [c, cell] : llvm::enumerate(cells)) {
-      bool holds = llvm::is_contained(cell.holders, rank);
-      if (cell.owner == rank) {
-        auto fresher = dist::UpdateOp::create(builder, cell.loc, typeOf(cell),
-                                              cell.name, cell.box.offsets,
-                                              cell.globalShape, summed[c]);
-        mark(fresher);
-        fresh[c] = fresher.getResult();
-        for (int64_t holder : cell.holders)
-          if (holder != rank)
-            mark(dist::SendOp::create(builder, cell.loc, fresher.getResult(),
-                                      holder, parameterChannel(c), true));
-      } else if (holds) {
-        auto recv = dist::RecvOp::create(builder, cell.loc, typeOf(cell),
-                                         cell.owner, parameterChannel(c), true);
-        mark(recv);
-        fresh[c] = recv.getResult();
-      }
+  void receiveUpdate(unsigned b, const Bucket &bucket) {
+    const Cell &first = cells[bucket.cells.front()];
+    if (first.owner == rank || !llvm::is_contained(first.holders, rank))
+      return;
+    SmallVector<Type> types;
+    for (unsigned c : bucket.cells)
+      types.push_back(cells[c].getType());
+    auto recv = create<dist::RecvOp>(first.loc, types, first.owner,
+                                     parameterChannel(b), true);
+    for (auto [c, value] : llvm::zip_equal(bucket.cells, recv.getValues()))
+      fresh[c] = value;
+  }
+
+  void emitUpdate(unsigned b, const Bucket &bucket) {
+    SmallVector<Value> values;
+    for (unsigned c : bucket.cells) {
+      const Cell &cell = cells[c];
+      fresh[c] = create<dist::UpdateOp>(cell.loc, cell.getType(), cell.name,
+                                        cell.box.offsets, cell.globalShape,
+                                        summed.at(c));
+      values.push_back(fresh[c]);
     }
+    const Cell &first = cells[bucket.cells.front()];
+    for (int64_t holder : first.holders)
+      if (holder != rank)
+        create<dist::SendOp>(first.loc, values, holder, parameterChannel(b),
+                             true);
+  }
+
+  void emitStores() {
     for (auto &[name, parameter] : parameters)
-      for (const Use &use : parameter.held)
+      for (const BoxUse &use : parameter.held)
         if (use.rank == rank)
-          if (Value whole =
-                  assemble(builder, name, use.box, 0, use.box, fresh, mark))
-            mark(dist::StoreParameterOp::create(builder, parameter.loc, name,
-                                                whole, use.box.offsets,
-                                                parameter.globalShape));
+          if (Value whole = assemble(name, use.box, 0, use.box))
+            create<dist::StoreParameterOp>(parameter.loc, name, whole,
+                                           use.box.offsets,
+                                           parameter.globalShape);
   }
 
   /// The gradient of a cell that no op reads.
-  Value zeros(OpBuilder &builder, const Cell &cell,
-              llvm::function_ref<void(Operation *)> mark) {
+  Value zeros(const Cell &cell) {
     Value zero = het::createSplat(builder, cell.loc,
                                   RankedTensorType::get({}, cell.element), 0);
-    Value all =
-        het::BroadcastOp::create(builder, cell.loc, zero, cell.box.sizes);
-    mark(zero.getDefiningOp());
-    mark(all.getDefiningOp());
-    return all;
+    zero.getDefiningOp()->setAttr(het::kPhaseAttr,
+                                  builder.getStringAttr(phase));
+    return create<het::BroadcastOp>(cell.loc, zero, cell.box.sizes);
   }
 
   /// This device's sum of gradients of the cell, cut out of its boxes.
-  Value ownPart(OpBuilder &builder, const Cell &cell, int64_t rank,
-                llvm::function_ref<void(Operation *)> mark) {
+  Value ownPart(const Cell &cell) {
     Value sum;
-    for (const Use &use : parameters.find(cell.name)->second.contributed) {
+    for (const BoxUse &use : parameters.find(cell.name)->second.contributed) {
       if (use.rank != rank || !use.box.contains(cell.box))
         continue;
       auto type = RankedTensorType::get(use.box.sizes, cell.element);
-      Value part =
-          dist::LocalGradientOp::create(builder, cell.loc, type, cell.name,
-                                        use.box.offsets, cell.globalShape);
-      mark(part.getDefiningOp());
+      Value part = create<dist::LocalGradientOp>(
+          cell.loc, type, cell.name, use.box.offsets, cell.globalShape);
       if (!(use.box == cell.box)) {
         SmallVector<int64_t> offsets, strides(cell.box.sizes.size(), 1);
         for (auto [inner, outer] :
              llvm::zip_equal(cell.box.offsets, use.box.offsets))
           offsets.push_back(inner - outer);
-        part = het::SliceOp::create(builder, cell.loc, part, offsets,
-                                    cell.box.sizes, strides);
-        mark(part.getDefiningOp());
+        part = create<het::SliceOp>(cell.loc, part, offsets, cell.box.sizes,
+                                    strides);
       }
       // Two boxes of one device may overlap: a tied use of a part.
-      if (sum) {
-        sum = het::AddOp::create(builder, cell.loc, sum, part);
-        mark(sum.getDefiningOp());
-      } else {
-        sum = part;
-      }
+      sum = sum ? create<het::AddOp>(cell.loc, sum, part).getResult() : part;
     }
     return sum;
   }
 
   /// The cells of `region` put together, dim after dim; null where no cell of
   /// it has been updated.
-  Value assemble(OpBuilder &builder, StringAttr name, const Box &box,
-                 unsigned dim, Box region,
-                 llvm::DenseMap<unsigned, Value> &fresh,
-                 llvm::function_ref<void(Operation *)> mark) {
+  Value assemble(StringAttr name, const Box &box, unsigned dim, Box region) {
     if (dim == box.sizes.size()) {
       for (auto [c, cell] : llvm::enumerate(cells))
         if (cell.name == name && cell.box == region)
@@ -388,29 +300,73 @@ struct SynchronizeGradients
     for (auto [offset, size] : sorted) {
       region.offsets[dim] = offset;
       region.sizes[dim] = size;
-      if (Value part =
-              assemble(builder, name, box, dim + 1, region, fresh, mark))
+      if (Value part = assemble(name, box, dim + 1, region))
         parts.push_back(part);
     }
     if (parts.size() <= 1)
       return parts.empty() ? Value() : parts.front();
-    Value whole =
-        het::ConcatOp::create(builder, builder.getUnknownLoc(), parts, dim);
-    mark(whole.getDefiningOp());
-    return whole;
+    return create<het::ConcatOp>(builder.getUnknownLoc(), parts, dim);
   }
 
-  static int64_t gradientChannel(size_t cell) {
-    return kFirstChannel + 2 * int64_t(cell);
+  static int64_t gradientChannel(size_t bucket) {
+    return kFirstChannel + 2 * int64_t(bucket);
   }
-  static int64_t parameterChannel(size_t cell) {
-    return kFirstChannel + 2 * int64_t(cell) + 1;
+  static int64_t parameterChannel(size_t bucket) {
+    return kFirstChannel + 2 * int64_t(bucket) + 1;
   }
 
-  llvm::MapVector<StringAttr, Parameter> parameters;
-  std::map<int64_t, func::FuncOp>
-      programs; // by rank: everything is in one order
-  std::vector<Cell> cells;
+  int64_t rank;
+  func::FuncOp func;
+  const Parameters &parameters;
+  ArrayRef<Cell> cells;
+  ArrayRef<Bucket> buckets;
+  OpBuilder builder;
+  StringRef phase;
+
+  llvm::DenseMap<Operation *, size_t> position;
+  llvm::DenseMap<StringAttr, SmallVector<het::GradientOp>> gradients;
+  std::map<std::pair<unsigned, int64_t>, Value> received; // (cell, from)
+  llvm::DenseMap<unsigned, Value> summed, fresh;          // by cell
+};
+
+struct SynchronizeGradients
+    : autohet::impl::SynchronizeGradientsBase<SynchronizeGradients> {
+  using SynchronizeGradientsBase::SynchronizeGradientsBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    Programs programs;
+    std::optional<int64_t> preferred;
+    for (auto func : module.getOps<func::FuncOp>())
+      if (auto info =
+              func->getAttrOfType<dist::ProgramAttr>(dist::kProgramAttr)) {
+        programs[info.getRank()] = func;
+        if (info.getDevice().getValue() == stateOwner)
+          preferred = info.getRank();
+      }
+    bool trains =
+        module.walk([](het::GradientOp) { return WalkResult::interrupt(); })
+            .wasInterrupted();
+    if (programs.empty() || !trains)
+      return;
+    if (stateOwner != "spread" && stateOwner != "first" && !preferred) {
+      module.emitError("unknown state owner '")
+          << stateOwner << "', wanted spread, first or a device of the plan";
+      return signalPassFailure();
+    }
+    Parameters parameters = collectUses(programs);
+    std::vector<Cell> cells = refine(parameters);
+    chooseOwners(cells, /*spread=*/stateOwner != "first", preferred);
+    std::vector<Bucket> buckets = formBuckets(cells, bucketBytes);
+    if (kFirstChannel + 2 * int64_t(buckets.size()) > kEndChannel) {
+      module.emitError() << buckets.size() << " buckets of gradients, at most "
+                         << (kEndChannel - kFirstChannel) / 2
+                         << " have channels; a larger bucket-bytes makes fewer";
+      return signalPassFailure();
+    }
+    for (auto &[rank, func] : programs)
+      DeviceExchange(rank, func, parameters, cells, buckets).emit();
+  }
 };
 
 } // namespace

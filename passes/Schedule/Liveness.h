@@ -88,7 +88,7 @@ private:
       if (auto recv = llvm::dyn_cast<exec::RecvOp>(op))
         underWay[recv.getEvent()] = recv.getTo();
       if (auto wait = llvm::dyn_cast<exec::WaitOp>(op))
-        if (mlir::Value v = underWay.lookup(wait.getEvent()))
+        for (mlir::Value v : underWay.lookup(wait.getEvent()))
           touch(v, now, false);
     }
   }
@@ -108,7 +108,7 @@ private:
   }
 
   llvm::MapVector<mlir::Value, Life> lives;
-  llvm::DenseMap<mlir::Value, mlir::Value> underWay;
+  llvm::DenseMap<mlir::Value, mlir::ValueRange> underWay;
   llvm::DenseSet<mlir::Value> *loopSeen = nullptr;
   int64_t time = 0;
 };

@@ -7,9 +7,12 @@
 //   1F1B   F(0) .. F(w-1)   loop i: F(i+w) B(i)   B(n-w) .. B(n-1)   update
 //   GPipe  loop i: F(i)     loop i: B(i)                             update
 //
-// Stage s of S has w = min(S - 1 - s, n). Pipeline transfers are emitted on
-// streams of their own in the same order, so that the loops of all streams run
-// in step; events carry (arrived, consumed) and (produced, sent) a microbatch.
+// Stage s of S has w = min(S - 1 - s, n). The last backward stands outside the
+// loop (with its forward, where w = 0): ops of phase "reduce", which start the
+// exchange of gradients, run in that one only. Pipeline transfers are emitted
+// on streams of their own in the same order, so that the loops of all streams
+// run in step; events carry (arrived, consumed) and (produced, sent) a
+// microbatch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +34,7 @@ using namespace autohet;
 
 namespace {
 
-enum class Part { Forward, Backward, Update };
+enum class Part { Forward, Backward, Reduce, Update };
 
 Part partOf(Operation *op) {
   auto phase = op->getAttrOfType<StringAttr>("het.phase");
@@ -39,6 +42,7 @@ Part partOf(Operation *op) {
     return Part::Forward;
   return llvm::StringSwitch<Part>(phase.getValue())
       .Case("backward", Part::Backward)
+      .Case("reduce", Part::Reduce)
       .Case("update", Part::Update)
       .Default(Part::Forward);
 }
@@ -104,7 +108,7 @@ private:
   void declareParameters();
 
   //===--- commands ---===//
-  LogicalResult emitPart(Part part, int64_t microbatch);
+  LogicalResult emitPart(Part part, int64_t microbatch, bool reduces = false);
   LogicalResult emitOp(Operation *op, int64_t microbatch);
   LogicalResult emitMatmul(het::MatmulOp op, int64_t microbatch);
   Value gradientBuffer(het::GradientOp op);
@@ -114,10 +118,13 @@ private:
   void emitResults(int64_t microbatch);
   LogicalResult emitUpdate(dist::UpdateOp op);
   void flushWaits(int64_t microbatch);
+  void waitForOperands(Operation *op);
+  void waitForExchange();
   void waitForSent(Value value, int64_t microbatch);
   Part lastReader(dist::RecvOp recv);
   LogicalResult emitLoop(int64_t first, int64_t end,
                          ArrayRef<std::pair<Part, int64_t>> body);
+  LogicalResult emitTraining(bool peels);
 
   /// A wait for a microbatch before the first is always over.
   void wait(Stream &stream, Value event, int64_t microbatch) {
@@ -129,8 +136,12 @@ private:
   bool isPipelined(Operation *op) {
     auto send = dyn_cast<dist::SendOp>(op);
     auto recv = dyn_cast<dist::RecvOp>(op);
-    return partOf(op) != Part::Update &&
+    return !isExchange(op) &&
            ((send && !send.getInlined()) || (recv && !recv.getInlined()));
+  }
+  /// Once a step, beside the microbatches.
+  static bool isExchange(Operation *op) {
+    return partOf(op) == Part::Reduce || partOf(op) == Part::Update;
   }
 
   func::FuncOp func;
@@ -147,6 +158,10 @@ private:
   llvm::DenseMap<Operation *, std::pair<Value, Value>> events;
   /// Events of inline transfers that were started and not yet waited for.
   SmallVector<Value> pendingArrivals, pendingSends;
+  /// The same of the exchange of gradients and parameters, which nobody waits
+  /// for before it has to: events by the value that arrives, and of sends.
+  llvm::MapVector<Value, Value> exchangeArrivals;
+  SmallVector<Value> exchangeSends;
   llvm::StringMap<unsigned> names;
 };
 
@@ -207,6 +222,13 @@ Value ProgramEmitter::bufferOf(Value value) {
                          parameter.isTrained())
                         .value;
   }
+  // New bytes of a box that arrive in one piece arrive where they belong.
+  if (isa_and_nonnull<dist::RecvOp>(root.getDefiningOp()) && root.hasOneUse())
+    if (auto store = dyn_cast<dist::StoreParameterOp>(*root.user_begin()))
+      return buffer =
+                 held(store.getLoc(), store.getNameAttr(), store.getOffsets(),
+                      store.getGlobalShape(), tensorOf(root), /*trained=*/true)
+                     .value;
   std::string name;
   if (auto argument = dyn_cast<BlockArgument>(root)) {
     auto attribute = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
@@ -325,6 +347,33 @@ void ProgramEmitter::flushWaits(int64_t microbatch) {
   pendingSends.clear();
 }
 
+/// What has been asked for from other replicas is there when it is read.
+void ProgramEmitter::waitForOperands(Operation *op) {
+  for (Value operand : op->getOperands()) {
+    auto it = exchangeArrivals.find(rootOf(operand));
+    if (it == exchangeArrivals.end())
+      continue;
+    Value event = it->second;
+    wait(*compute, event, 0);
+    // One message may bring several values.
+    exchangeArrivals.remove_if(
+        [&](auto &entry) { return entry.second == event; });
+  }
+}
+
+/// The exchange's half is over: all of it has arrived and left.
+void ProgramEmitter::waitForExchange() {
+  SmallVector<Value> events;
+  for (auto &[value, event] : exchangeArrivals)
+    if (!llvm::is_contained(events, event))
+      events.push_back(event);
+  llvm::append_range(events, exchangeSends);
+  for (Value event : events)
+    wait(*compute, event, 0);
+  exchangeArrivals.clear();
+  exchangeSends.clear();
+}
+
 LogicalResult ProgramEmitter::emitMatmul(het::MatmulOp op, int64_t microbatch) {
   std::optional<GemmShape> shape = matchGemm(op);
   if (!shape)
@@ -373,45 +422,51 @@ void ProgramEmitter::emitGradient(het::GradientOp op, int64_t microbatch) {
 }
 
 void ProgramEmitter::emitSend(dist::SendOp op, int64_t microbatch) {
-  Value buffer = bufferOf(op.getValue());
+  SmallVector<Value> buffers;
+  for (Value value : op.getValues())
+    buffers.push_back(bufferOf(value));
   auto &[produced, sent] = events[op];
-  bool once = partOf(op) == Part::Update;
   std::string name = ("send." + llvm::Twine(op.getChannel())).str();
   if (!sent)
-    sent = declareEvent(name + ".sent", once);
+    sent = declareEvent(name + ".sent", /*once=*/isExchange(op));
   if (!isPipelined(op)) {
-    exec::SendOp::create(compute->builder, op.getLoc(), buffer, op.getPeer(),
+    exec::SendOp::create(compute->builder, op.getLoc(), buffers, op.getPeer(),
                          op.getChannel(), sent, microbatch);
-    pendingSends.push_back(sent);
+    (isExchange(op) ? exchangeSends : pendingSends).push_back(sent);
     return;
   }
   if (!produced)
     produced = declareEvent(name + ".produced");
   exec::RecordOp::create(compute->builder, op.getLoc(), produced, microbatch);
   wait(*send, produced, microbatch);
-  exec::SendOp::create(send->builder, op.getLoc(), buffer, op.getPeer(),
+  exec::SendOp::create(send->builder, op.getLoc(), buffers, op.getPeer(),
                        op.getChannel(), sent, microbatch);
 }
 
 void ProgramEmitter::emitRecv(dist::RecvOp op, int64_t microbatch) {
-  Value buffer = bufferOf(op.getResult());
+  SmallVector<Value> buffers;
+  for (Value value : op.getValues())
+    buffers.push_back(bufferOf(value));
   auto &[arrived, consumed] = events[op];
-  bool once = partOf(op) == Part::Update;
   std::string name = ("recv." + llvm::Twine(op.getChannel())).str();
   if (!arrived)
-    arrived = declareEvent(name + ".arrived", once);
+    arrived = declareEvent(name + ".arrived", /*once=*/isExchange(op));
   if (!isPipelined(op)) {
-    exec::RecvOp::create(compute->builder, op.getLoc(), buffer, op.getPeer(),
+    exec::RecvOp::create(compute->builder, op.getLoc(), buffers, op.getPeer(),
                          op.getChannel(), arrived, microbatch);
-    pendingArrivals.push_back(arrived);
+    if (!isExchange(op))
+      pendingArrivals.push_back(arrived);
+    else
+      for (Value value : op.getValues())
+        exchangeArrivals[value] = arrived;
     return;
   }
   if (!consumed)
     consumed = declareEvent(name + ".consumed");
   // The slot is free once the microbatch that had it before is done with.
-  int64_t slots = buffer.getDefiningOp<exec::BufferOp>().getSlots();
+  int64_t slots = buffers.front().getDefiningOp<exec::BufferOp>().getSlots();
   wait(*receive, consumed, microbatch - slots);
-  exec::RecvOp::create(receive->builder, op.getLoc(), buffer, op.getPeer(),
+  exec::RecvOp::create(receive->builder, op.getLoc(), buffers, op.getPeer(),
                        op.getChannel(), arrived, microbatch);
   wait(*compute, arrived, microbatch);
 }
@@ -452,6 +507,8 @@ LogicalResult ProgramEmitter::emitUpdate(dist::UpdateOp op) {
 LogicalResult ProgramEmitter::emitOp(Operation *op, int64_t microbatch) {
   if (!isa<dist::SendOp, dist::RecvOp>(op))
     flushWaits(microbatch);
+  if (isExchange(op))
+    waitForOperands(op);
   if (isa<het::MatmulOp, func::CallOp>(op))
     for (Value result : op->getResults())
       waitForSent(result, microbatch);
@@ -496,6 +553,7 @@ LogicalResult ProgramEmitter::emitOp(Operation *op, int64_t microbatch) {
     return success();
   }
   if (isa<dist::AgreeOp>(op)) {
+    waitForExchange();
     exec::AgreeOp::create(builder, op->getLoc(), 0);
     return success();
   }
@@ -537,7 +595,8 @@ void ProgramEmitter::waitForSent(Value value, int64_t microbatch) {
     }
 }
 
-LogicalResult ProgramEmitter::emitPart(Part part, int64_t microbatch) {
+LogicalResult ProgramEmitter::emitPart(Part part, int64_t microbatch,
+                                       bool reduces) {
   Block &block = func.getBody().front();
   // Each part reads inputs at its start; what both parts read is kept.
   for (BlockArgument argument : block.getArguments()) {
@@ -556,12 +615,16 @@ LogicalResult ProgramEmitter::emitPart(Part part, int64_t microbatch) {
                            bufferOf(argument), microbatch);
   }
   for (Operation &op : block) {
-    if (partOf(&op) != part || isa<func::ReturnOp>(op))
+    bool isReduction = partOf(&op) == Part::Reduce;
+    if ((isReduction ? !reduces : partOf(&op) != part) ||
+        isa<func::ReturnOp>(op))
       continue;
-    if (failed(emitOp(&op, microbatch)))
+    if (failed(emitOp(&op, isReduction ? 0 : microbatch)))
       return failure();
   }
   flushWaits(microbatch);
+  if (part == Part::Update)
+    waitForExchange();
   if (part == Part::Forward)
     emitResults(microbatch);
   // Slots of what arrived are free after the last part that reads them.
@@ -615,6 +678,39 @@ ProgramEmitter::emitLoop(int64_t first, int64_t end,
 // The schedule
 //===----------------------------------------------------------------------===//
 
+/// With `peels` the last backward is not in a loop, and starts reductions.
+LogicalResult ProgramEmitter::emitTraining(bool peels) {
+  auto forwards = [&](int64_t from, int64_t to) -> LogicalResult {
+    for (int64_t m = from; m < to; ++m)
+      if (failed(emitPart(Part::Forward, m)))
+        return failure();
+    return success();
+  };
+  auto backwards = [&](int64_t from) -> LogicalResult {
+    for (int64_t m = from; m < count; ++m)
+      if (failed(emitPart(Part::Backward, m, peels && m + 1 == count)))
+        return failure();
+    return success();
+  };
+  // Microbatches whose backward is in a loop.
+  int64_t looped = peels ? count - 1 : count;
+  if (isGPipe) {
+    if (failed(emitLoop(0, count, {{Part::Forward, 0}})) ||
+        failed(emitLoop(0, looped, {{Part::Backward, 0}})) ||
+        failed(backwards(looped)))
+      return failure();
+  } else {
+    looped = std::min(looped, count - headStart);
+    if (failed(forwards(0, headStart)) ||
+        failed(emitLoop(0, looped,
+                        {{Part::Forward, headStart}, {Part::Backward, 0}})) ||
+        failed(forwards(headStart + looped, count)) ||
+        failed(backwards(looped)))
+      return failure();
+  }
+  return emitPart(Part::Update, 0);
+}
+
 LogicalResult ProgramEmitter::emit() {
   OpBuilder builder(func);
   program = exec::ProgramOp::create(
@@ -643,27 +739,13 @@ LogicalResult ProgramEmitter::emit() {
 
   Location loc = func.getLoc();
   exec::HookOp::create(compute->builder, loc, "begin", 0);
-  auto parts = [&](Part part, int64_t from, int64_t to) -> LogicalResult {
-    for (int64_t m = from; m < to; ++m)
-      if (failed(emitPart(part, m)))
-        return failure();
-    return success();
+  auto has = [&](Part part) {
+    return llvm::any_of(func.getBody().front(),
+                        [&](Operation &op) { return partOf(&op) == part; });
   };
-  bool trains = llvm::any_of(func.getBody().front(), [](Operation &op) {
-    return partOf(&op) != Part::Forward;
-  });
-  if (!trains || isGPipe) {
-    if (failed(emitLoop(0, count, {{Part::Forward, 0}})) ||
-        (trains && failed(emitLoop(0, count, {{Part::Backward, 0}}))))
-      return failure();
-  } else if (failed(parts(Part::Forward, 0, headStart)) ||
-             failed(
-                 emitLoop(0, count - headStart,
-                          {{Part::Forward, headStart}, {Part::Backward, 0}})) ||
-             failed(parts(Part::Backward, count - headStart, count))) {
-    return failure();
-  }
-  if (failed(emitPart(Part::Update, 0)))
+  if (failed(has(Part::Backward) || has(Part::Update)
+                 ? emitTraining(/*peels=*/has(Part::Reduce))
+                 : emitLoop(0, count, {{Part::Forward, 0}})))
     return failure();
   exec::HookOp::create(compute->builder, loc, "end", 0);
 

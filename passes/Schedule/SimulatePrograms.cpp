@@ -96,8 +96,8 @@ private:
           command.peer = static_cast<unsigned>(transfer.getPeer());
           command.channel = static_cast<int64_t>(transfer.getChannel());
           command.event = events.lookup(transfer.getEvent());
-          command.bytes =
-              bytesOf((isSend ? op.getReads() : op.getWrites()).front());
+          for (Value buffer : isSend ? op.getReads() : op.getWrites())
+            command.bytes += bytesOf(buffer);
         })
         .Case([&](exec::RecordOp record) {
           command.kind = SimCommandKind::Record;

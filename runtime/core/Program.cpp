@@ -300,6 +300,13 @@ private:
         .bytes;
   }
 
+  uint64_t allOperandBytes(const ah_command &command) {
+    uint64_t sum = 0;
+    for (unsigned operand = 0; operand < command.operand_count; ++operand)
+      sum += operandBytes(command, operand);
+    return sum;
+  }
+
   template <typename Need>
   void checkArguments(const ah_command &command, Need need) {
     int64_t argument = command.args[0];
@@ -348,11 +355,13 @@ private:
       break;
     case AH_SEND:
     case AH_RECV:
-      needOperands(1);
+      need(command.operand_count >= 1, "wrong number of operands");
       need(argument >= 0 && argument < int64_t(header.world_size) &&
                argument != int64_t(header.rank),
            "unknown peer");
-      needBytes(0, command.args[2]);
+      need(allOperandBytes(command) == uint64_t(command.args[2]),
+           "its buffers are not the message");
+      need(uint64_t(command.args[1]) < 1u << 20, "unknown channel");
       need(command.args[3] >= 0 &&
                command.args[3] < int64_t(program.events.size()),
            "unknown event");

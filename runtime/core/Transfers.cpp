@@ -7,11 +7,18 @@
 
 namespace autohet::runtime {
 
-void Transfers::start(const ah_request &request, uint32_t event,
-                      uint64_t value) {
+void Transfers::start(const ah_request &request, std::vector<ah_piece> pieces,
+                      uint32_t event, uint64_t value) {
   auto owned = std::make_unique<Transfer>();
   Transfer *transfer = owned.get();
   transfer->request = request;
+  transfer->pieces = std::move(pieces);
+  if (transfer->pieces.size() == 1) {
+    transfer->request.data = transfer->pieces[0].data;
+  } else {
+    transfer->request.pieces = transfer->pieces.data();
+    transfer->request.piece_count = transfer->pieces.size();
+  }
   transfer->request.done = onDone;
   transfer->request.user = transfer;
   transfer->owner = this;

@@ -36,14 +36,17 @@ public:
         ended(std::move(ended)), queues(events) {}
   ~Transfers() { waitForAll(); }
 
-  /// `request` has peer, is_send, tag, data, bytes, what, step and microbatch.
-  void start(const ah_request &request, uint32_t event, uint64_t value);
+  /// `request` has peer, is_send, tag, bytes, what, step and microbatch; its
+  /// message is what `pieces` hold, one behind the other.
+  void start(const ah_request &request, std::vector<ah_piece> pieces,
+             uint32_t event, uint64_t value);
   /// Sleeps until none is on its way.
   void waitForAll();
 
 private:
   struct Transfer {
     ah_request request;
+    std::vector<ah_piece> pieces;
     Transfers *owner;
     uint32_t event;
     uint64_t value;

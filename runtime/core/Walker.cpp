@@ -244,12 +244,17 @@ void Walker::execute(uint32_t stream, const ah_command &command,
     // The microbatch is no part of it: replicas number theirs differently, and
     // a channel keeps its order.
     request.tag = ah_tag(AH_TAG_DATA, command.args[1], number);
-    request.data = at(0);
     request.bytes = command.args[2];
     request.what = program.name(command);
     request.step = pass.step;
     request.microbatch = microbatch;
-    transfers->start(request, command.args[3],
+    std::vector<ah_piece> pieces;
+    for (unsigned index = 0; index < command.operand_count; ++index)
+      pieces.push_back(
+          {at(index),
+           program.buffers[program.operands[command.first_operand + index]]
+               .bytes});
+    transfers->start(request, std::move(pieces), command.args[3],
                      eventValue(command.args[3], number, microbatch));
     break;
   }

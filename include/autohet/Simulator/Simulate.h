@@ -44,8 +44,9 @@ struct SimResult {
 
 struct SimOptions {
   int64_t steps = 1;
-  /// Smaller messages start when sent, larger ones when both ends are ready.
-  double eager_bytes = 8192;
+  /// Smaller messages start when sent, larger ones when both ends are ready:
+  /// the threshold that the runtime gives to UCX.
+  double eager_bytes = 256 * 1024;
 };
 
 /// The error names, for each stream that never ends, what it waits for.

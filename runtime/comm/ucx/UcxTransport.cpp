@@ -37,7 +37,8 @@ void ah_comm::run() {
       idleSince = now;
     if (now - lastTick > tickTime)
       tick();
-    if (now - idleSince >= spinTime)
+    // An emulated device must not spend its share of the core on polling.
+    if (pacer.isOn() ? !busy : now - idleSince >= spinTime)
       sleep();
   }
   // What is on its way out is delivered, unless the other side is dead anyway.
@@ -114,10 +115,10 @@ void ah_comm::begin(std::unique_ptr<Transfer> owned) {
   else if (request.is_send)
     beginSend(transfer);
   else if (options.checkMessages)
-    post(transfer, tagOf(request) | headerTagBit, &transfer->header,
-         sizeof(MessageHeader), receivedHeader);
+    post(transfer, tagOf(request) | headerTagBit,
+         {&transfer->header, sizeof(MessageHeader)}, receivedHeader);
   else
-    post(transfer, tagOf(request), request.data, request.bytes, received);
+    post(transfer, tagOf(request), Payload::of(request), received);
 }
 
 /// The upper bits of UCX's tag say who sends.
@@ -140,17 +141,15 @@ void ah_comm::beginSend(Transfer *transfer) {
   transfer->fillHeader();
   struct {
     uint64_t tag;
-    const void *data;
-    size_t bytes;
-  } messages[] = {
-      {tagOf(request) | headerTagBit, &transfer->header, sizeof(MessageHeader)},
-      {tagOf(request), request.data, request.bytes}};
+    Payload payload;
+  } messages[] = {{tagOf(request) | headerTagBit,
+                   {&transfer->header, sizeof(MessageHeader)}},
+                  {tagOf(request), Payload::of(request)}};
   transfer->pending = 1; // until all are on their way
   for (auto *message = messages + !options.checkMessages;
        message != std::end(messages); ++message) {
     ucs_status_ptr_t result =
-        ucx.send(request.peer, message->tag, message->data, message->bytes,
-                 sent, transfer);
+        ucx.send(request.peer, message->tag, message->payload, sent, transfer);
     if (UCS_PTR_IS_PTR(result))
       ++transfer->pending; // `sent` will count it
     else if (ucs_status_t status = UCS_PTR_STATUS(result); status != UCS_OK)
@@ -174,9 +173,9 @@ void ah_comm::sent(void *handle, ucs_status_t status, void *user) {
     comm->breakOff(transfer, comm->ucx.statusText(status));
 }
 
-void ah_comm::post(Transfer *transfer, uint64_t tag, void *data, size_t bytes,
+void ah_comm::post(Transfer *transfer, uint64_t tag, const Payload &payload,
                    ucp_tag_recv_nbx_callback_t callback) {
-  ucs_status_ptr_t result = ucx.receive(tag, data, bytes, callback, transfer);
+  ucs_status_ptr_t result = ucx.receive(tag, payload, callback, transfer);
   if (UCS_PTR_IS_ERR(result))
     breakOff(transfer, ucx.statusText(UCS_PTR_STATUS(result)));
   // Else the callback ends it, or has: `transfer` may be gone.
@@ -194,8 +193,7 @@ void ah_comm::receivedHeader(void *handle, ucs_status_t status,
     return comm->breakOff(transfer, comm->ucx.statusText(status));
   std::string difference = transfer->compareHeader();
   if (difference.empty())
-    comm->post(transfer, comm->tagOf(request), request.data, request.bytes,
-               received);
+    comm->post(transfer, comm->tagOf(request), Payload::of(request), received);
   else
     comm->finish(transfer, AH_ERROR_MISMATCH,
                  comm->describe(request) + ": " + difference);

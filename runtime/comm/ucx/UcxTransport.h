@@ -78,7 +78,8 @@ private:
   void beginSend(Transfer *transfer);
   void releaseHeldBack(Clock::time_point now);
   void endSend(Transfer *transfer);
-  void post(Transfer *transfer, uint64_t tag, void *data, size_t bytes,
+  void post(Transfer *transfer, uint64_t tag,
+            const autohet::runtime::Payload &payload,
             ucp_tag_recv_nbx_callback_t callback);
   void finish(Transfer *transfer, ah_status status, const std::string &text);
   void endReceive(Transfer *transfer, ucs_status_t status, size_t length);

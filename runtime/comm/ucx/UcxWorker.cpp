@@ -40,6 +40,12 @@ static std::string machineIdentity() {
   return identity;
 }
 
+/// Larger messages wait for their receiver to be ready, which costs each side
+/// two more wake-ups; smaller ones cost one more copy. Between CPUs a copy is
+/// the cheaper of the two up to about here (four emulated workers, 64 KiB
+/// messages: a step of 474 ms at 8 KiB, of 439 ms at this).
+static constexpr const char *rendezvousThreshold = "256k";
+
 ah_status UcxWorker::openContext(const std::string &netDevices) {
   ucp_config_t *config = nullptr;
   ucs_status_t status = ucx->ucp_config_read(nullptr, nullptr, &config);
@@ -50,6 +56,8 @@ ah_status UcxWorker::openContext(const std::string &netDevices) {
   if (status == UCS_OK && !netDevices.empty() &&
       !std::getenv("UCX_NET_DEVICES"))
     status = ucx->ucp_config_modify(config, "NET_DEVICES", netDevices.c_str());
+  if (status == UCS_OK && !std::getenv("UCX_RNDV_THRESH"))
+    status = ucx->ucp_config_modify(config, "RNDV_THRESH", rendezvousThreshold);
   ucp_params_t params;
   std::memset(&params, 0, sizeof(params));
   params.field_mask = UCP_PARAM_FIELD_FEATURES;
@@ -128,9 +136,25 @@ ucs_status_t UcxWorker::connect(Peer &peer) {
   return ucx->ucp_ep_create(worker, &params, &peer.endpoint);
 }
 
-ucs_status_ptr_t UcxWorker::send(uint32_t rank, uint64_t tag, const void *data,
-                                 size_t bytes, ucp_send_nbx_callback_t callback,
-                                 void *user) {
+/// UCX takes pieces as an array of its own type, which ah_piece equals.
+static const void *describe(const Payload &payload, size_t &count,
+                            ucp_request_param_t &params) {
+  static_assert(sizeof(ah_piece) == sizeof(ucp_dt_iov_t) &&
+                offsetof(ah_piece, data) == offsetof(ucp_dt_iov_t, buffer) &&
+                offsetof(ah_piece, bytes) == offsetof(ucp_dt_iov_t, length));
+  if (!payload.pieceCount) {
+    count = payload.bytes;
+    return payload.data;
+  }
+  params.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+  params.datatype = ucp_dt_make_iov();
+  count = payload.pieceCount;
+  return payload.pieces;
+}
+
+ucs_status_ptr_t UcxWorker::send(uint32_t rank, uint64_t tag,
+                                 const Payload &payload,
+                                 ucp_send_nbx_callback_t callback, void *user) {
   Peer &peer = peers[rank];
   if (!peer.endpoint)
     if (ucs_status_t status = connect(peer); status != UCS_OK)
@@ -140,10 +164,12 @@ ucs_status_ptr_t UcxWorker::send(uint32_t rank, uint64_t tag, const void *data,
       UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   params.cb.send = callback;
   params.user_data = user;
-  return ucx->ucp_tag_send_nbx(peer.endpoint, data, bytes, tag, &params);
+  size_t count;
+  const void *data = describe(payload, count, params);
+  return ucx->ucp_tag_send_nbx(peer.endpoint, data, count, tag, &params);
 }
 
-ucs_status_ptr_t UcxWorker::receive(uint64_t tag, void *data, size_t bytes,
+ucs_status_ptr_t UcxWorker::receive(uint64_t tag, const Payload &payload,
                                     ucp_tag_recv_nbx_callback_t callback,
                                     void *user) {
   ucp_request_param_t params;
@@ -154,7 +180,10 @@ ucs_status_ptr_t UcxWorker::receive(uint64_t tag, void *data, size_t bytes,
                         UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
   params.cb.recv = callback;
   params.user_data = user;
-  return ucx->ucp_tag_recv_nbx(worker, data, bytes, tag, ~0ull, &params);
+  size_t count;
+  const void *data = describe(payload, count, params);
+  return ucx->ucp_tag_recv_nbx(worker, const_cast<void *>(data), count, tag,
+                               ~0ull, &params);
 }
 
 void UcxWorker::close(double seconds) {

@@ -9,6 +9,7 @@
 #ifndef AUTOHET_RUNTIME_COMM_UCX_UCXWORKER_H
 #define AUTOHET_RUNTIME_COMM_UCX_UCXWORKER_H
 
+#include "autohet/runtime/comm.h"
 #include "comm/ucx/UcxLibrary.h"
 
 #include <functional>
@@ -16,6 +17,18 @@
 #include <vector>
 
 namespace autohet::runtime {
+
+/// A message in memory: bytes in a row, or pieces (then `data` is unused).
+struct Payload {
+  void *data = nullptr;
+  size_t bytes = 0;
+  const ah_piece *pieces = nullptr;
+  size_t pieceCount = 0;
+
+  static Payload of(const ah_request &request) {
+    return {request.data, request.bytes, request.pieces, request.piece_count};
+  }
+};
 
 class UcxWorker {
 public:
@@ -39,10 +52,9 @@ public:
   /// Returns UCX's request, null when a send has ended already, or an error
   /// (UCS_PTR_IS_ERR); `user` is given to the callback, which a receive may
   /// call before it returns.
-  ucs_status_ptr_t send(uint32_t peer, uint64_t tag, const void *data,
-                        size_t bytes, ucp_send_nbx_callback_t callback,
-                        void *user);
-  ucs_status_ptr_t receive(uint64_t tag, void *data, size_t bytes,
+  ucs_status_ptr_t send(uint32_t peer, uint64_t tag, const Payload &payload,
+                        ucp_send_nbx_callback_t callback, void *user);
+  ucs_status_ptr_t receive(uint64_t tag, const Payload &payload,
                            ucp_tag_recv_nbx_callback_t callback, void *user);
   void release(void *request) { ucx->ucp_request_free(request); }
 

@@ -198,3 +198,24 @@ exec.program @hook_c1 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 b
     exec.hook "middle"
   }
 }
+
+// -----
+
+exec.program @send_c1 rank 0 of 2 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %e = exec.event "sent" : index
+  exec.stream "compute" {
+    // expected-error @+1 {{moves no buffer, wanted at least one}}
+    "exec.send"(%e) <{peer = 1 : i64, channel = 0 : i64}> : (index) -> ()
+  }
+}
+
+// -----
+
+exec.program @recv_c2 rank 0 of 2 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xf32>>
+  %e = exec.event "arrived" : index
+  exec.stream "compute" {
+    // expected-error @+1 {{has channel 1048576, wanted 0 to 1048575}}
+    exec.recv %x from 1 channel 1048576 event %e : !exec.buffer<tensor<2x3xf32>>
+  }
+}

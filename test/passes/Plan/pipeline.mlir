@@ -9,25 +9,25 @@
 // The table is on both stages: the first owns it, adds the second's part of the
 // gradient and sends the new bytes back.
 // CHECK-LABEL: func.func @"n0/0"
+// CHECK:         %[[R:.*]] = dist.recv from 1 channel [[A:[0-9]+]] inline {het.phase = "reduce"}
+// CHECK:         dist.norm
 // CHECK:         %[[G:.*]] = dist.local_gradient "wte.weight"
-// CHECK:         %[[R:.*]] = dist.recv from 1 channel 4294967296 inline
 // CHECK:         %[[S:.*]] = het.add %[[G]], %[[R]]
 // CHECK:         dist.norm %[[S]]
-// CHECK:         dist.norm
 // CHECK:         dist.agree
 // CHECK:         %[[P:.*]] = dist.update "wte.weight" at [0, 0] of [101, 48] by %[[S]]
-// CHECK:         dist.send %[[P]] to 1 channel 4294967297 inline
+// CHECK:         dist.send %[[P]] to 1 channel [[B:[0-9]+]] inline
 // CHECK:         dist.update "w" at [0, 0] of [48, 48]
 // CHECK-LABEL: func.func @"n0/1"
 // CHECK:         %[[X:.*]] = dist.recv from 0 channel 0 {het.unit = "head"}
 // CHECK:         %[[T:.*]] = het.parameter "wte.weight" : tensor<101x48xf32>
 // CHECK:         het.matmul %[[X]], %[[T]]
 // CHECK:         dist.send %{{.*}} to 0 channel 1 {het.phase = "backward", het.unit = "head"}
-// CHECK:         dist.send %{{.*}} to 0 channel 4294967296 inline
+// CHECK:         dist.send %{{.*}} to 0 channel [[A]] inline {het.phase = "reduce"}
 // CHECK-NOT:     dist.norm
 // CHECK:         dist.agree
 // CHECK-NOT:     dist.update
-// CHECK:         %[[N:.*]] = dist.recv from 0 channel 4294967297 inline
+// CHECK:         %[[N:.*]] = dist.recv from 0 channel [[B]] inline
 // CHECK:         dist.store_parameter "wte.weight" %[[N]] at [0, 0] of [101, 48]
 
 // Replicas that are unlike in depth, division and number of microbatches, over

@@ -38,13 +38,17 @@
 // CHECK:         exec.parameter "w" of [48, 48] at [0, 0] owned %[[W]] gradient %[[G]] states %[[M]], %[[V]] :
 // CHECK:         exec.loop 0 to 7 {
 
-// The last stage has no head start; it gives the loss and the logits.
+// The last stage has no head start; it gives the loss and the logits. Its last
+// microbatch stands alone, and starts to send the tied table's gradient.
 // CHECK-LABEL: exec.program @"n0/2" rank 2 of 3 replica 0 stage 2
 // CHECK:         exec.output "logits" of [2, 12, 101] at [0, 0, 0] batch_dim 0 : tensor<2x12x101xf32>
-// CHECK:         exec.loop 0 to 8 {
+// CHECK:         exec.loop 0 to 7 {
 // CHECK-NEXT:      exec.feed "labels"
 // CHECK:           exec.loss
 // CHECK-NEXT:      exec.emit "logits"
+// CHECK:         exec.emit "logits" %{{.*}} {microbatch = 7 : i64}
+// CHECK:         exec.send %{{.*}} to 0 channel {{[0-9]+}} event %[[SENT:[^ ]*]] :
+// CHECK:         exec.wait %[[SENT]]
 // CHECK:         exec.agree
 // CHECK:       func.func private @embedding_0
 
@@ -53,7 +57,7 @@
 // SHORT-LABEL: exec.program @"n0/1"
 // SHORT:         exec.loop 0 to 1 {
 // SHORT-LABEL: exec.program @"n0/2"
-// SHORT:         exec.loop 0 to 2 {
+// SHORT:         exec.loop 0 to 1 {
 
 func.func @model(%ids: tensor<2x12xi64> {het.name = "input_ids", het.role = "input", het.kind = "tokens", het.vocabulary = 101},
     %labels: tensor<2x12xi64> {het.name = "labels", het.role = "labels", het.kind = "labels"},

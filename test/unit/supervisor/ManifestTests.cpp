@@ -49,8 +49,9 @@ TEST(Manifest, NamesTheMistake) {
   const std::string rank = R"("ranks": [{"node": 0, "device": 0}])";
   EXPECT_EQ(parse(node + "," + rank), "");
   EXPECT_THAT(parse(node), HasSubstr("the key \"ranks\" is missing"));
-  EXPECT_THAT(parse(node + "," + rank + R"(, "rank": 1)"),
-              HasSubstr("unknown key \"rank\"; known are format, "));
+  EXPECT_THAT(
+      parse(node + "," + rank + R"(, "rank": 1)"),
+      HasSubstr("unknown key \"rank\"; known are cluster_devices, format, "));
   EXPECT_THAT(parse(R"("nodes": [{"name": 5, "executable": "e"}],)" + rank),
               HasSubstr("nodes[0].name: expected a string, found an integer"));
   EXPECT_THAT(parse(node + R"(, "ranks": [{"node": 1, "device": 0}])"),

@@ -52,14 +52,22 @@ static inline uint64_t ah_tag(ah_tag_kind kind, uint32_t channel, uint64_t seque
 
 /*===-- One transfer -------------------------------------------------------===*/
 
+/* A part of a message that is scattered over memory. */
+typedef struct ah_piece {
+  void *data;
+  uint64_t bytes;
+} ah_piece;
+
 /* Owned by the caller, who zeroes it, fills the upper part and leaves it alone
  * until it is done. */
 typedef struct ah_request {
   uint32_t peer;        /* rank */
   uint32_t is_send;
   uint64_t tag;         /* from ah_tag */
-  void *data;           /* a send does not write it */
+  void *data;           /* a send does not write it; unused where there are pieces */
   uint64_t bytes;       /* a message of another length is AH_ERROR_MISMATCH */
+  const ah_piece *pieces; /* in the order of the message; live as long as the request */
+  uint64_t piece_count; /* 0: the message is `data` */
   const char *what;     /* the command's name, for errors; outlives the request */
   uint64_t step;
   int64_t microbatch;   /* -1: not a microbatch's */
@@ -132,7 +140,7 @@ typedef struct ah_comm_table {
   void (*destroy)(ah_comm *comm);
 } ah_comm_table;
 
-#define AH_COMM_VERSION 1u
+#define AH_COMM_VERSION 2u
 
 /*===-- The board: memory that a worker shares with its supervisor ----------===*/
 

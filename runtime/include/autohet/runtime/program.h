@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 #define AH_PROGRAM_MAGIC 0x54454854554141ull /* "AAUTHET" */
-#define AH_PROGRAM_VERSION 1u
+#define AH_PROGRAM_VERSION 2u
 #define AH_MAX_RANK 8
 #define AH_NO_INDEX 0xffffffffu
 
@@ -84,8 +84,10 @@ typedef enum ah_command_kind {
    * ZERO             to                        [0] bytes
    * REDUCE           to, from, from, ...       [0] elements (f32); to = from + from + ..., left to right;
    *                                            `to` may be one of them
-   * SEND             from                      [0] peer rank [1] channel [2] bytes [3] event set when done
-   * RECV             to                        [0] peer rank [1] channel [2] bytes [3] event set when done
+   * SEND             from, from, ...           [0] peer rank [1] channel [2] bytes [3] event set when done;
+   *                                            one message of all buffers, one behind the other
+   * RECV             to, to, ...               [0] peer rank [1] channel [2] bytes [3] event set when done;
+   *                                            the pieces may differ from the sender's, their sum may not
    * RECORD           -                         [0] event: done for this command's microbatch
    * WAIT             -                         [0] event: until done for this command's microbatch
    * LOOP             -                         [0] first, [1] end microbatch; commands up to END_LOOP

@@ -1,0 +1,91 @@
+//===- GradientCells.h - who sums, updates and holds which slice -*- C++ -*-===//
+//
+// Devices may cut a parameter differently. All their boxes have a common
+// refinement, a grid of *cells*, within which everybody holds all or nothing.
+// Each cell has one owner. Cells with equal parties travel together as a
+// *bucket*: one message a direction. This file knows no ops; it is a function
+// of boxes and ranks, the same on every device.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_PASSES_PLAN_GRADIENTCELLS_H
+#define AUTOHET_PASSES_PLAN_GRADIENTCELLS_H
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Location.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace autohet {
+
+/// A part of a parameter: where it starts and how large it is, dim by dim.
+struct Box {
+  llvm::SmallVector<int64_t> offsets, sizes;
+
+  bool operator==(const Box &other) const {
+    return offsets == other.offsets && sizes == other.sizes;
+  }
+  bool contains(const Box &cell) const;
+  int64_t elements() const;
+};
+
+/// What a device has to do with a box of a parameter.
+struct BoxUse {
+  int64_t rank;
+  Box box;
+};
+
+/// All that the devices together know of one parameter.
+struct ParameterUses {
+  mlir::Type element;
+  llvm::SmallVector<int64_t> globalShape;
+  mlir::Location loc;
+  llvm::SmallVector<BoxUse> held, contributed;
+};
+
+using Parameters = llvm::MapVector<mlir::StringAttr, ParameterUses>;
+
+/// A cell of the refinement, with who takes part.
+struct Cell {
+  mlir::StringAttr name;
+  Box box;
+  mlir::Type element;
+  llvm::SmallVector<int64_t> globalShape;
+  mlir::Location loc;
+  llvm::SmallVector<int64_t> holders, contributors; ///< ranks, rising
+  int64_t owner;
+
+  mlir::RankedTensorType getType() const {
+    return mlir::RankedTensorType::get(box.sizes, element);
+  }
+  int64_t bytes() const {
+    return box.elements() * element.getIntOrFloatBitWidth() / 8;
+  }
+};
+
+/// Cells of equal holders, contributors and owner, in the order of cells.
+struct Bucket {
+  llvm::SmallVector<unsigned> cells;
+  int64_t bytes = 0;
+};
+
+/// The grids that all cuts of all boxes and the wholes make, in the order of
+/// `parameters`. A cell that no op reads (positions beyond the sequence) is
+/// still a part of its parameter: its gradient is zero, and it has weight
+/// decay; a parameter without any gradient has no cells, as to PyTorch it has
+/// no gradient to apply. Owners are not chosen yet.
+std::vector<Cell> refine(const Parameters &parameters);
+
+/// Largest cells first, each to the holder that owns least so far; to
+/// `preferred` where that holds the cell; to the first where `spread` is off.
+void chooseOwners(llvm::MutableArrayRef<Cell> cells, bool spread,
+                  std::optional<int64_t> preferred);
+
+/// Buckets of at most `limit_bytes` (or one cell), in the order of their last
+/// cells counted from the end: the order in which a backward pass, which goes
+/// through parameters last to first, completes their gradients.
+std::vector<Bucket> formBuckets(llvm::ArrayRef<Cell> cells,
+                                int64_t limit_bytes);
+
+} // namespace autohet
+
+#endif
