@@ -51,6 +51,7 @@ struct CheckpointManifest {
   uint32_t globalBatch = 0;
   ah_optimizer optimizer = AH_NO_OPTIMIZER;
   ah_optimizer_settings settings = {};
+  std::string noDecay; // the names of parameters without weight decay
   std::vector<CheckpointFile> files;
   std::vector<SliceRecord> slices;
 

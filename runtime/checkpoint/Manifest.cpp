@@ -101,13 +101,15 @@ std::vector<SliceRecord> parseRecords(const std::string &text,
   return readRecords(parseJsonOrFail(text, where), where);
 }
 
-static std::string settingsText(const ah_optimizer_settings &s) {
+static std::string settingsText(const ah_optimizer_settings &s,
+                                const std::string &noDecay) {
   auto field = [](const char *key, double value) {
     return std::string("\"") + key + "\":" + jsonNumber(value) + ",";
   };
   return "{" + field("lr", s.learning_rate) + field("beta1", s.beta1) +
          field("beta2", s.beta2) + field("eps", s.epsilon) +
          field("weight_decay", s.weight_decay) +
+         "\"no_decay\":" + jsonQuoted(noDecay) + "," +
          field("clip_norm", s.clip_norm) + "\"schedule\":\"" +
          scheduleNames[s.schedule] + "\"," +
          format("\"warmup_steps\":%lld,\"total_steps\":%lld}",
@@ -117,8 +119,8 @@ static std::string settingsText(const ah_optimizer_settings &s) {
 static ah_optimizer_settings readSettings(const Json &entry,
                                           const std::string &where) {
   Fields fields(entry, where + ", settings");
-  fields.allow({"lr", "beta1", "beta2", "eps", "weight_decay", "clip_norm",
-                "schedule", "warmup_steps", "total_steps"});
+  fields.allow({"lr", "beta1", "beta2", "eps", "weight_decay", "no_decay",
+                "clip_norm", "schedule", "warmup_steps", "total_steps"});
   ah_optimizer_settings s = {};
   s.struct_bytes = sizeof s;
   s.version = AH_OPTIMIZER_VERSION;
@@ -143,7 +145,7 @@ std::string CheckpointManifest::text() const {
       (unsigned long long)step, (unsigned long long)updates,
       (unsigned long long)structureHash, (unsigned long long)seed, globalBatch,
       optimizerNames[optimizer]);
-  text += "  \"settings\": " + settingsText(settings) + ",\n  \"files\": [";
+  text += "  \"settings\": " + settingsText(settings, noDecay) + ",\n  \"files\": [";
   for (size_t index = 0; index < files.size(); ++index)
     text += format("%s\n    {\"name\":%s,\"bytes\":%llu}", index ? "," : "",
                    jsonQuoted(files[index].name).c_str(),
@@ -171,6 +173,8 @@ CheckpointManifest CheckpointManifest::read(const std::string &path) {
   manifest.optimizer = ah_optimizer(
       indexOf(fields, "optimizer", {"sgd", "adam", "adamw", "none"}));
   manifest.settings = readSettings(fields.child("settings"), where);
+  manifest.noDecay =
+      Fields(fields.child("settings"), where + ", settings").string("no_decay");
   for (const Json &entry : fields.list("files").items) {
     Fields one(entry, where + ", files");
     one.allow({"name", "bytes"});

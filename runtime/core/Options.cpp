@@ -167,7 +167,7 @@ static const std::vector<Group> &groups() {
         {"no-decay", "REGEX",
          "parameters without weight decay, such as "
          "'bias$|norm|ln_' (searched in the name)",
-         text(&O::noDecay), true},
+         [](O &o, S v) { o.noDecay = v; }, true},
         {"clip-norm", "X",
          "scale gradients so that their norm over everything is at most X",
          [](O &o, S v) { o.clipNorm = notNegative(v); }, true},

@@ -32,7 +32,7 @@ struct NodeOptions {
   // Optimizer; unset: the checkpoint's, else PyTorch's defaults for the kind
   std::optional<double> learningRate, beta1, beta2, epsilon, weightDecay,
       clipNorm;
-  std::string noDecay;
+  std::optional<std::string> noDecay;
   std::optional<ah_schedule> schedule;
   std::optional<int64_t> warmupSteps, totalSteps;
   // What it writes

@@ -88,20 +88,24 @@ void Trainer::chooseSettings(const CheckpointManifest *resumed) {
   choose("--total-steps", options.totalSteps, settings.total_steps);
   seed = resumed ? resumed->seed : 0;
   choose("--seed", options.seed, seed);
+  noDecay = options.noDecay.value_or(resumed ? resumed->noDecay : "");
+  if (resumed && noDecay != resumed->noDecay)
+    log(format("--no-decay is now '%s'; it was '%s' in the checkpoint",
+               noDecay.c_str(), resumed->noDecay.c_str()));
 }
 
 void Trainer::readSettings(const CheckpointManifest *resumed) {
   chooseSettings(resumed);
   decay.assign(program.parameters.size(), settings.weight_decay);
-  if (options.noDecay.empty())
+  if (noDecay.empty())
     return;
   std::regex pattern;
   try {
-    pattern.assign(options.noDecay, std::regex::ECMAScript);
+    pattern.assign(noDecay, std::regex::ECMAScript);
   } catch (const std::regex_error &error) {
     fail(AH_ERROR_INPUT,
          "option --no-decay: '%s' is not a regular expression: %s",
-         options.noDecay.c_str(), error.what());
+         noDecay.c_str(), error.what());
   }
   for (uint32_t index = 0; index < program.parameters.size(); ++index)
     if (std::regex_search(program.string(program.parameters[index].name),
@@ -470,6 +474,7 @@ void Trainer::save(uint64_t stepsDone) {
   head.globalBatch = program.header().global_batch;
   head.optimizer = ah_optimizer(program.header().optimizer);
   head.settings = settings;
+  head.noDecay = noDecay;
   saveCheckpoint(memory, link, options.checkpoints, head);
   // Older ones go only when the new one is on disk.
   if (isFirstRank() && options.checkpointKeep)

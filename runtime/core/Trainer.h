@@ -106,6 +106,7 @@ private:
   LineFile lossFile, metricsFile;
   StepFile outputFile, gradientFile;
 
+  std::string noDecay;
   uint64_t steps, firstStep = 0, updates = 0, seed = 0;
   uint64_t savedStep = ~uint64_t(0);
   bool stops = false;

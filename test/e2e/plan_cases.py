@@ -1,16 +1,17 @@
 """One model under one plan equals the same model in one process.
 
-    plan_cases.py PLAN MODEL WORK_FOLDER [--optimizer adamw] [--steps 10]
+    plan_cases.py PLAN MODEL WORK_FOLDER [--optimizers sgd,adamw] [--schedules 1f1b,gpipe] [--steps 10]
 
 Loss, gradient norm and each gradient of every step, and the weights after the
 last, within the tolerances of equality.py; all copies of a slice bit-equal.
-Several plans or models, joined by commas, make a product; the reference runs
-once a model.
+Several plans, models, optimizers or schedules, joined by commas, make a product;
+the reference runs once a model and optimizer.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import sys
@@ -28,16 +29,23 @@ BLOCKS = 2  # global batches in the data: steps use them in turn
 class Model:
     """A model with data, and its run in one process under each optimizer."""
 
+    compile_options: List[str] = []
+
     def __init__(self, name: str, folder: str, batch: int, steps: int) -> None:
         self.name, self.steps, self.batch = name, steps, batch
         self.folder = os.path.join(folder, f"{name}-{batch}")
         os.makedirs(self.folder, exist_ok=True)
         self.onnx = os.path.join(self.folder, "model.onnx")
-        models.write_model(name, self.onnx)
-        models.write_data(name, self.folder, batch, BLOCKS)
+        self.write()
         self.references = {}
-        table = tool("autohet-compile", self.onnx, f"--global-batch={batch}", f"--microbatch={batch}", "--emit=units")
+        table = tool(
+            "autohet-compile", self.onnx, *self.compile_options, f"--global-batch={batch}", f"--microbatch={batch}", "--emit=units"
+        )  # fmt: skip
         self.units: List[str] = [unit["id"] for unit in json.loads(table)["units"]]
+
+    def write(self) -> None:
+        models.write_model(self.name, self.onnx)
+        models.write_data(self.name, self.folder, self.batch, BLOCKS)
 
     def run(self, program: str, name: str, optimizer: str) -> Run:
         return Run(self.folder, name).train(
@@ -51,8 +59,8 @@ class Model:
     def compile_alone(self, optimizer: str) -> str:
         program = os.path.join(self.folder, "one-" + optimizer)
         tool(
-            "autohet-compile", self.onnx, f"--global-batch={self.batch}", f"--microbatch={self.batch}",
-            f"--optimizer={optimizer}", "-o", program,
+            "autohet-compile", self.onnx, *self.compile_options, f"--global-batch={self.batch}",
+            f"--microbatch={self.batch}", f"--optimizer={optimizer}", "-o", program,
         )  # fmt: skip
         return program
 
@@ -69,7 +77,7 @@ class Model:
             file.write(cluster)
         program = os.path.join(self.folder, name)
         tool(
-            "autohet-compile", self.onnx, "--cluster", cluster_path, "--plan", plan_path,
+            "autohet-compile", self.onnx, *self.compile_options, "--cluster", cluster_path, "--plan", plan_path,
             f"--global-batch={plan['global_batch']}", f"--optimizer={plan['optimizer']}", "-o", program,
         )  # fmt: skip
         return program
@@ -89,7 +97,7 @@ def main() -> None:
     parser.add_argument("models")
     parser.add_argument("work")
     parser.add_argument("--optimizers", default="sgd")
-    parser.add_argument("--schedule", default="1f1b", choices=("1f1b", "gpipe"))
+    parser.add_argument("--schedules", default="1f1b")
     parser.add_argument("--steps", type=int, default=10)
     options = parser.parse_args()
 
@@ -98,16 +106,16 @@ def main() -> None:
     total = Checks()
     for model_name in model_names:
         model = Model(model_name, options.work, plans.GLOBAL_BATCH, options.steps)
-        for plan_name in names:
-            for optimizer in options.optimizers.split(","):
-                replicas = plans.PLANS[plan_name]
-                plan = plans.plan_json(replicas, model.units, optimizer, options.schedule)
-                cluster = plans.cluster_yaml(plans.device_count(replicas))
-                label = f"{plan_name}-{optimizer}"
-                try:
-                    total.add(f"{model_name} {label}", check(model, plan, cluster, label))
-                except ToolFailed as failure:
-                    total.failures.append(f"{model_name} {label}: {failure}")
+        for plan_name, schedule, optimizer in itertools.product(names, options.schedules.split(","), options.optimizers.split(",")):
+            replicas = plans.PLANS[plan_name]
+            if schedule != "1f1b" and "1f1b" in options.schedules and all(len(r.stages) == 1 for r in replicas):
+                continue  # one stage has one order
+            plan = plans.plan_json(replicas, model.units, optimizer, schedule)
+            label = f"{plan_name}-{schedule}-{optimizer}"
+            try:
+                total.add(f"{model_name} {label}", check(model, plan, plans.cluster_yaml(plans.device_count(replicas)), label))
+            except ToolFailed as failure:
+                total.failures.append(f"{model_name} {label}: {failure}")
     total.finish()
 
 

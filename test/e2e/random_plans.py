@@ -1,10 +1,11 @@
 """Random legal (cluster, plan) pairs train as one process does.
 
-    random_plans.py WORK_FOLDER --count N --seed S
+    random_plans.py WORK_FOLDER --count N --seed S [--every K]
 
 Draws replicas, cuts between any two units, extents with unequal shares,
 microbatch sizes and counts, schedule, nodes and the owner of optimizer state.
-A failure prints its number: `--first N --count 1` repeats it alone.
+A failure prints its number: `--first N --count 1` repeats it alone. Pair N is of
+model N modulo 8: `--every 8` stays with one, whose reference runs pairs share.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ def main() -> None:
     parser.add_argument("work")
     parser.add_argument("--count", type=int, default=12)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
 
@@ -82,7 +84,7 @@ def main() -> None:
             known[name, batch] = plan_cases.Model(name, options.work, batch, STEPS)
         return known[name, batch]
 
-    for number in range(options.first, options.first + options.count):
+    for number in range(options.first, options.first + options.count * options.every, options.every):
         # Each pair has its own generator, so that one can be repeated alone.
         draw = random.Random(options.seed * 1_000_003 + number)
         name = models.NAMES[number % len(models.NAMES)]

@@ -54,6 +54,7 @@ TEST(Checkpoint, ManifestSurvivesItsText) {
   manifest.optimizer = AH_ADAMW;
   ah_optimizer_defaults(AH_ADAMW, &manifest.settings);
   manifest.settings.learning_rate = 0.1 + 0.2;
+  manifest.noDecay = "\\.bias$|\"";
   manifest.files = {{"rank-0000.safetensors", 12}};
   manifest.slices = {
       {"a \"b\"", SliceKind::Square, AH_F32, {{4, 2}, {1, 0}, {3, 2}}, "f", 5}};
@@ -62,6 +63,7 @@ TEST(Checkpoint, ManifestSurvivesItsText) {
   CheckpointManifest again = CheckpointManifest::read(folder / "m");
   EXPECT_EQ(again.text(), manifest.text());
   EXPECT_EQ(again.settings.learning_rate, 0.1 + 0.2);
+  EXPECT_EQ(again.noDecay, manifest.noDecay);
   EXPECT_EQ(again.slices[0].key(), "exp_avg_sq/a \"b\"/1,0");
 }
 
@@ -78,6 +80,29 @@ TEST(Checkpoint, ResumedEqualsUninterrupted) {
       testing::Pointwise(testing::FloatEq(), readFloats(other / "after", "w")));
   // Two checkpoints: of step 3 and of the end.
   EXPECT_EQ(findCheckpoints(run.options.checkpoints).size(), 2u);
+}
+
+TEST(Checkpoint, ParametersWithoutDecayStayThose) {
+  float after[2];
+  for (bool resumes : {false, true}) {
+    TemporaryFolder folder;
+    NodeOptions options = trainingOptions(folder);
+    options.weightDecay = 5;
+    options.noDecay = "^w$";
+    options.checkpoints = folder / "checkpoints";
+    LinearModel model(1, 4, AH_ADAMW), again(1, 4, AH_ADAMW);
+    options.steps = resumes ? 3 : 6;
+    EXPECT_EQ(trainAlone(folder, options, model), "no error");
+    if (resumes) {
+      options.noDecay.reset();
+      options.weightDecay.reset();
+      options.resume = true;
+      options.steps = 6;
+      EXPECT_EQ(trainAlone(folder, options, again), "no error");
+    }
+    after[resumes] = readFloats(folder / "after", "w")[0];
+  }
+  EXPECT_EQ(after[0], after[1]);
 }
 
 TEST(Checkpoint, ResumesUnderAnotherPlanBothWays) {
