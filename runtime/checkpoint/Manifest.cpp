@@ -145,7 +145,8 @@ std::string CheckpointManifest::text() const {
       (unsigned long long)step, (unsigned long long)updates,
       (unsigned long long)structureHash, (unsigned long long)seed, globalBatch,
       optimizerNames[optimizer]);
-  text += "  \"settings\": " + settingsText(settings, noDecay) + ",\n  \"files\": [";
+  text += "  \"settings\": " + settingsText(settings, noDecay) +
+          ",\n  \"files\": [";
   for (size_t index = 0; index < files.size(); ++index)
     text += format("%s\n    {\"name\":%s,\"bytes\":%llu}", index ? "," : "",
                    jsonQuoted(files[index].name).c_str(),

@@ -24,6 +24,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = ("gpt", "gpt-untied", "gpt-awkward", "gpt-dropout", "bert", "bert-untied", "llama", "llama-tied")
 
 
+# Of matrices and biases. With twice that, steps of lr 0.1 let rounding grow up to
+# fivefold a step: after ten, one process differs from itself with another
+# microbatch by more than equality.py allows.
+DEVIATION = np.float32(0.05)
+
+
 def zero_gradient(name: str, shape: Tuple[int, ...]) -> np.ndarray:
     """A bias of attention keys without rotary cancels in the softmax."""
     if name.endswith("qkv.bias"):  # queries, keys, values
@@ -99,14 +105,10 @@ def write_model(name: str, path: str, seed: int = 1) -> None:
         add_dropout(model.graph, head_size=12, length=12)
     if variant == "masks":
         show_dropout(model.graph)
-    # With norms behind the residual sums, larger weights and steps of lr 0.1 let
-    # rounding grow fivefold a step: one process differs from itself, with another
-    # microbatch, by more than what equality.py allows.
-    deviation = 0.07 if base == "bert" else 0.1
     for tensor in model.graph.initializer:
         if not tensor.name.endswith((".weight", ".bias")):
             continue
-        values = generator(seed, tensor.name).standard_normal(tuple(tensor.dims), np.float32) * np.float32(deviation)
+        values = generator(seed, tensor.name).standard_normal(tuple(tensor.dims), np.float32) * DEVIATION
         if len(tensor.dims) == 1 and tensor.name.endswith(".weight"):
             values += 1  # a norm's
         tensor.raw_data = values.astype("<f4").tobytes()
@@ -114,7 +116,7 @@ def write_model(name: str, path: str, seed: int = 1) -> None:
 
 
 def write_data(name: str, folder: str, batch: int, blocks: int = 1, seed: int = 1) -> None:
-    """Random tokens; a label in five is ignored, unevenly over the samples."""
+    """Random tokens; a label in five is ignored, unevenly over the samples, and one sample's whole."""
     vocabulary, length = (101, 11) if name == "gpt-awkward" else (97, 12)
     draw = generator(seed, "data")
     shape = (batch * blocks, length)
@@ -125,6 +127,7 @@ def write_data(name: str, folder: str, batch: int, blocks: int = 1, seed: int = 
         inputs["attention_mask"] = (np.arange(length) < length - padding[:, None]).astype(np.int64)
     labels = draw.integers(0, vocabulary, shape)
     labels[draw.random(shape) < draw.random((shape[0], 1)) * 0.4] = -100
+    labels[3::batch] = -100  # a microbatch of its own counts nothing
     write_safetensors(os.path.join(folder, "inputs.safetensors"), inputs)
     write_safetensors(os.path.join(folder, "labels.safetensors"), {"labels": labels})
 

@@ -30,6 +30,7 @@ class Model:
     """A model with data, and its run in one process under each optimizer."""
 
     compile_options: List[str] = []
+    run_options: List[str] = []
 
     def __init__(self, name: str, folder: str, batch: int, steps: int) -> None:
         self.name, self.steps, self.batch = name, steps, batch
@@ -54,6 +55,7 @@ class Model:
             os.path.join(self.folder, "labels.safetensors"),
             self.steps,
             *OPTIONS[optimizer],
+            *self.run_options,
         )
 
     def compile_alone(self, optimizer: str) -> str:

@@ -81,7 +81,7 @@ def split_units(units: Sequence[str]) -> List[List[str]]:
 def plan_json(replicas: Sequence[Replica], units: Sequence[str], optimizer: str, schedule: str = "1f1b", nodes: int = 2) -> dict:
     """The plan file; devices are dealt out in order, over `nodes` nodes."""
     before, *blocks, after = split_units(units)
-    names = iter(device_names(device_count(replicas), nodes))
+    names = iter(device_names(node_sizes(device_count(replicas), nodes)))
     written = []
     for replica in replicas:
         rest, stages = list(blocks), []
@@ -112,20 +112,22 @@ def node_sizes(devices: int, nodes: int) -> List[int]:
     return [devices // nodes + (node < devices % nodes) for node in range(nodes)]
 
 
-def device_names(devices: int, nodes: int) -> List[str]:
-    return ["n%d/%d" % (node, index) for node, size in enumerate(node_sizes(devices, nodes)) for index in range(size)]
+def device_names(sizes: Sequence[int]) -> List[str]:
+    return ["n%d/%d" % (node, index) for node, size in enumerate(sizes) for index in range(size)]
 
 
-def cluster_yaml(devices: int, nodes: int = 2) -> str:
-    """All on this machine: a node without an address is."""
+def cluster_yaml(devices: int, nodes: int = 2, sizes: Sequence[int] = ()) -> str:
+    """All on this machine: a node without an address is. `sizes`: devices a node, if not even."""
     lines = [
         "format: 1",
         "kinds:",
         "  cpu: {memory: 1 GiB, flops: 10 GFLOP/s}",
+        "  slow: {memory: 1 GiB, flops: 4 GFLOP/s}",
         "nodes:",
     ]
-    for node, size in enumerate(node_sizes(devices, nodes)):
-        lines.append("  - {name: n%d, devices: [{kind: cpu, count: %d}]}" % (node, size))
+    for node, size in enumerate(sizes or node_sizes(devices, nodes)):
+        kind = "slow" if node % 2 else "cpu"
+        lines.append("  - {name: n%d, devices: [{kind: %s, count: %d}]}" % (node, kind, size))
     lines += [
         "links:",
         "  intra_node: {bandwidth: 4 GB/s, latency: 20 us}",

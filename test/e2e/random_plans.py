@@ -3,7 +3,8 @@
     random_plans.py WORK_FOLDER --count N --seed S [--every K]
 
 Draws replicas, cuts between any two units, extents with unequal shares,
-microbatch sizes and counts, schedule, nodes and the owner of optimizer state.
+microbatch sizes and counts, schedule, nodes of unlike size, the owner of
+optimizer state; some with clipping, decay or a schedule of the rate.
 A failure prints its number: `--first N --count 1` repeats it alone. Pair N is of
 model N modulo 8: `--every 8` stays with one, whose reference runs pairs share.
 """
@@ -21,21 +22,27 @@ from harness import Checks, ToolFailed
 
 STEPS = 3
 MAX_DEVICES = 6
-BATCHES = (4, 6, 8, 12)  # few, so that pairs share their reference runs
+# By global batch: few, so that pairs share their reference runs.
+RUN_OPTIONS = {
+    4: [],
+    6: ["--clip-norm", "0.5", "--weight-decay", "0.1", "--no-decay", "bias$"],
+    8: ["--seed", "5"],
+    12: ["--schedule", "cosine", "--warmup-steps", "1", "--clip-norm", "0.2"],
+}
 
 
-def draw_plan(draw: random.Random, units: List[str]) -> Tuple[dict, int, int]:
-    """A plan, its devices and its nodes."""
+def draw_plan(draw: random.Random, units: List[str]) -> Tuple[dict, List[int]]:
+    """A plan, and the devices of each node."""
     while True:
-        plan, devices, nodes = draw_any_plan(draw, units)
-        if plan["global_batch"] in BATCHES:
-            return plan, devices, nodes
+        plan, sizes = draw_any_plan(draw, units)
+        if plan["global_batch"] in RUN_OPTIONS:
+            return plan, sizes
 
 
-def draw_any_plan(draw: random.Random, units: List[str]) -> Tuple[dict, int, int]:
+def draw_any_plan(draw: random.Random, units: List[str]) -> Tuple[dict, List[int]]:
     devices = draw.randint(2, MAX_DEVICES)
-    nodes = draw.randint(1, min(3, devices))
-    names = plans.device_names(devices, nodes)
+    sizes = split(draw, devices, draw.randint(1, min(3, devices)))
+    names = plans.device_names(sizes)
     draw.shuffle(names)  # a stage may span nodes, and a node may serve two replicas
     replicas, batch = [], 0
     for share in split(draw, devices, draw.randint(1, min(3, devices))):
@@ -58,7 +65,7 @@ def draw_any_plan(draw: random.Random, units: List[str]) -> Tuple[dict, int, int
         "state_owner": draw.choice(["spread", "first"]),
         "replicas": replicas,
     }
-    return plan, devices, nodes
+    return plan, sizes
 
 
 def split(draw: random.Random, whole: int, parts: int) -> List[int]:
@@ -82,6 +89,7 @@ def main() -> None:
     def model(name: str, batch: int) -> plan_cases.Model:
         if (name, batch) not in known:
             known[name, batch] = plan_cases.Model(name, options.work, batch, STEPS)
+            known[name, batch].run_options = RUN_OPTIONS[batch]
         return known[name, batch]
 
     for number in range(options.first, options.first + options.count * options.every, options.every):
@@ -90,8 +98,8 @@ def main() -> None:
         name = models.NAMES[number % len(models.NAMES)]
         label = f"pair {number} ({name})"
         try:
-            plan, devices, nodes = draw_plan(draw, model(name, 1).units)
-            reference, cluster = model(name, plan["global_batch"]), plans.cluster_yaml(devices, nodes)
+            plan, sizes = draw_plan(draw, model(name, 4).units)
+            reference, cluster = model(name, plan["global_batch"]), plans.cluster_yaml(sum(sizes), sizes=sizes)
             total.add(label, plan_cases.check(reference, plan, cluster, f"pair{number}"))
         except ToolFailed as failure:
             total.failures.append(f"{label}: {failure}")

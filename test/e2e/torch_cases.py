@@ -1,6 +1,6 @@
 """One PyTorch golden case: compile it, train three steps, compare everything.
 
-    torch_cases.py CASE_FOLDER WORK_FOLDER [--or-refused REGEX] [-- RUN OPTIONS]
+    torch_cases.py CASE_FOLDER WORK_FOLDER [--or-refused REGEX] [--target-cpu NAME] [-- RUN OPTIONS]
 
 Logits, loss, every gradient and the weights after three steps of SGD and of
 AdamW, within the tolerances that the cases' README derives from a float64 run.
@@ -14,7 +14,7 @@ import json
 import os
 import re
 import sys
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -31,8 +31,8 @@ OPTIMIZERS = {
 
 
 class Case:
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
+    def __init__(self, folder: str, compile_options: Sequence[str] = ()) -> None:
+        self.folder, self.compile_options = folder, compile_options
         with open(os.path.join(folder, "case.json")) as text:
             self.facts = json.load(text)
         self.expected = self.tensors("expected")
@@ -96,7 +96,7 @@ def compare_parameters(case: Case, checks: Checks, kind: str, actual: Tensors, e
 
 def compile_case(case: Case, work: str, optimizer: str, batch: int, dims: Dict[str, int]) -> str:
     program = os.path.join(work, optimizer + "".join(f"-{n}{v}" for n, v in dims.items()))
-    options = [f"--global-batch={batch}", f"--optimizer={optimizer}", *case.ties()]
+    options = [f"--global-batch={batch}", f"--optimizer={optimizer}", *case.ties(), *case.compile_options]
     if case.dynamic:
         options += [f"--microbatch={batch}", *(f"--dim={name}={value}" for name, value in dims.items())]
     tool("autohet-compile", case.path("model.onnx"), *options, "-o", program)
@@ -156,10 +156,11 @@ def main() -> None:
     parser.add_argument("work")
     parser.add_argument("--or-refused", metavar="REGEX", help="a compile error that matches is as good")
     parser.add_argument("--optimizers", default="sgd,adamw")
+    parser.add_argument("--target-cpu", help="compile for this one, not for this machine")
     parser.add_argument("extra", nargs="*", help="options for autohet-run, after --")
     options = parser.parse_args()
 
-    case, checks = Case(options.case), Checks()
+    case, checks = Case(options.case, [f"--target-cpu={options.target_cpu}"] if options.target_cpu else []), Checks()
     os.makedirs(options.work, exist_ok=True)
     try:
         for optimizer in options.optimizers.split(","):
