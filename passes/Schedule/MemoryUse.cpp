@@ -27,9 +27,9 @@ enum class Use { Activation, Message, Scratch };
 Use useOf(exec::BufferOp buffer) {
   if (buffer.getName() == kScratchBuffer)
     return Use::Scratch;
-  bool isReceived = llvm::any_of(buffer->getUsers(), [&](Operation *user) {
-    auto recv = dyn_cast<exec::RecvOp>(user);
-    return recv && recv.getTo() == buffer.getResult();
+  // A receive touches only what it receives into.
+  bool isReceived = llvm::any_of(buffer->getUsers(), [](Operation *user) {
+    return isa<exec::RecvOp>(user);
   });
   return isReceived ? Use::Message : Use::Activation;
 }
