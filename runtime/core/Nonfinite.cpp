@@ -75,8 +75,15 @@ void NonfiniteSearch::look(const ah_command &command, int64_t microbatch) {
   how += format(", microbatch %lld", (long long)microbatch);
   for (unsigned operand = 0; operand < subject->operand_count; ++operand)
     if (lookAtBuffer(program.operands[subject->first_operand + operand],
-                     microbatch, how))
+                     microbatch, how)) {
+      isReceived = command.kind == AH_WAIT;
       return;
+    }
+}
+
+bool NonfiniteSearch::beganHere() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return !found.empty() && !isReceived;
 }
 
 std::string NonfiniteSearch::finding() {

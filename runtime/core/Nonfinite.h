@@ -24,6 +24,8 @@ public:
   /// Empty, or "NaN in buffer 'x', element 3, made by LAUNCH 'y', microbatch
   /// 2".
   std::string finding();
+  /// Whether it began on this rank: it was not received.
+  bool beganHere();
 
 private:
   bool lookAtBuffer(uint32_t buffer, int64_t microbatch,
@@ -34,6 +36,7 @@ private:
   std::map<int64_t, const ah_command *> receives; // by event
   std::mutex mutex;
   std::string found;
+  bool isReceived = false; // what is found
 };
 
 } // namespace autohet::runtime

@@ -349,6 +349,8 @@ NodeOptions parseOptions(int argc, char **argv) {
     if (option->changesNumbers)
       options.numbersText += name + "=" + value + "\n";
   }
+  if (!options.evalData.empty() && !options.evalEvery)
+    fail(AH_ERROR_INPUT, "option --eval-data needs --eval-every");
   return options;
 }
 

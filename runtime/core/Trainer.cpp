@@ -291,8 +291,10 @@ void Trainer::agree(Pass &pass) {
     agreement.flags |= requests & (AH_FLAG_SAVE | AH_FLAG_STOP);
   if (link.table)
     check(link.table->agree(link.comm, &agreement));
-  loss = agreement.loss;
-  norm = std::sqrt(agreement.squared_norm);
+  // x86 makes negative NaNs, which print as "-nan".
+  auto withoutSign = [](double x) { return std::isnan(x) ? std::fabs(x) : x; };
+  loss = withoutSign(agreement.loss);
+  norm = withoutSign(std::sqrt(agreement.squared_norm));
   flags = agreement.flags;
   labelCount = pass.labelCount;
   pass.update.clip = ah_clip_factor(&settings, agreement.squared_norm);
@@ -358,8 +360,25 @@ void Trainer::stopAtNonfinite(const Pass &failed) {
   if (finding.empty())
     finding =
         link.table ? "made on another rank" : "no command's result shows where";
+  if (link.table)
+    leaveToWhereItBegan(failed.step);
   fail(AH_ERROR_NONFINITE, "step %llu: loss %g, gradient norm %g: %s",
        (unsigned long long)failed.step, badLoss, badNorm, finding.c_str());
+}
+
+/// Returns on the first rank that did not receive the bad value, or on all
+/// where none is; the others wait for the end that its report brings.
+void Trainer::leaveToWhereItBegan(uint64_t step) {
+  ah_agreement agreement = {};
+  agreement.struct_bytes = sizeof agreement;
+  agreement.step = step;
+  if (search->beganHere())
+    agreement.flags = AH_FLAG_NONFINITE;
+  agreement.first_nonfinite_rank = ~uint64_t(0);
+  check(link.table->agree(link.comm, &agreement));
+  if (agreement.first_nonfinite_rank != ~uint64_t(0) &&
+      agreement.first_nonfinite_rank != program.header().rank)
+    check(link.table->barrier(link.comm, "the report of a non-finite loss"));
 }
 
 void Trainer::evaluate(uint64_t step) {

@@ -84,6 +84,7 @@ private:
   void evaluate(uint64_t step);
   void report(uint64_t step, double seconds);
   [[noreturn]] void stopAtNonfinite(const Pass &pass);
+  void leaveToWhereItBegan(uint64_t step);
   void saveGradients(uint64_t step);
   void saveOutputs(uint64_t step);
   void saveWeights();

@@ -122,9 +122,14 @@ uint64_t Feeder::countLabels(uint64_t step) {
   return count;
 }
 
-uint64_t Feeder::batches() const {
+uint64_t Feeder::batches() {
+  // A stage in the middle of a pipeline reads none of it, and must know.
+  const ah_program &header = program.header();
+  if (!text && !options.text.path.empty() && header.sequence_length)
+    text = std::make_shared<Text>(program, options.text, header.sequence_length,
+                                  /*vocabulary=*/0);
   return text && text->windows() != ~uint64_t(0)
-             ? text->windows() / program.header().global_batch
+             ? text->windows() / header.global_batch
              : ~uint64_t(0);
 }
 

@@ -33,7 +33,7 @@ public:
   /// reads no labels; throws where a batch has none that counts.
   uint64_t countLabels(uint64_t step);
   /// How many whole global batches the token data has; ~0 where it never ends.
-  uint64_t batches() const;
+  uint64_t batches();
   const std::vector<std::string> &warnings() const { return texts; }
 
 private:

@@ -595,6 +595,14 @@ LogicalResult Compiler::emitNodes() {
   llvm::sort(programs, [](exec::ProgramOp a, exec::ProgramOp b) {
     return a.getRank() < b.getRank();
   });
+  // Of the model: a stage in the middle of a pipeline has no tokens.
+  int64_t sequenceLength = 0;
+  module->walk([&](exec::InputOp input) {
+    auto type = cast<RankedTensorType>(input.getType());
+    if (input.getKind() == "tokens" || input.getKind() == "labels")
+      sequenceLength =
+          std::max(sequenceLength, type.getRank() > 1 ? type.getDimSize(1) : 1);
+  });
   SmallVector<NodeImage> images;
   SmallVector<llvm::MapVector<StringRef, StringRef>> objects; // of each node
   std::string hashed;
@@ -617,12 +625,7 @@ LogicalResult Compiler::emitNodes() {
     about.optimizer = optimizerName(plan.optimizer).str();
     about.objective = options.objective;
     about.ignoreIndex = options.ignoreIndex;
-    program.walk([&](exec::InputOp input) {
-      auto type = cast<RankedTensorType>(input.getType());
-      if (input.getKind() == "tokens" || input.getKind() == "labels")
-        about.sequenceLength = std::max(
-            about.sequenceLength, type.getRank() > 1 ? type.getDimSize(1) : 1);
-    });
+    about.sequenceLength = sequenceLength;
     DeviceImage device;
     llvm::StringMap<unsigned> kernelIndex;
     for (const auto &[name, kernel] : kernels.of(program)) {

@@ -7,7 +7,12 @@
 
 #include "CommandLine.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <unistd.h>
 
 using namespace autohet::run;
 using autohet::runtime::Manifest;
@@ -26,8 +31,13 @@ static std::string commandOf(const CommandLine &line,
 }
 
 static void printMpirun(const CommandLine &line, const Manifest &manifest) {
-  // By default mpirun binds a process, and with it all workers, to one core.
-  printf("mpirun --bind-to none");
+  std::set<std::string> hosts;
+  for (const ManifestNode &node : manifest.nodes)
+    hosts.insert(hostOf(node));
+  // By default mpirun binds a process, and with it all workers, to one core,
+  // and starts no more processes on a host than it has cores.
+  printf("mpirun --bind-to none%s",
+         hosts.size() < manifest.nodes.size() ? " --oversubscribe" : "");
   for (size_t i = 0; i < manifest.nodes.size(); ++i)
     printf("%s \\\n  -np 1 --host %s %s", i ? " :" : "",
            shellQuote(hostOf(manifest.nodes[i])).c_str(),
@@ -50,10 +60,17 @@ static void printSrun(const CommandLine &line, const Manifest &manifest) {
 }
 
 static void printSsh(const CommandLine &line, const Manifest &manifest) {
+  // ssh starts in the home folder, where relative names mean other files;
+  // mpirun and srun start in this one.
+  char *here = getcwd(nullptr, 0);
+  if (!here)
+    fail("the current folder has no name: %s", strerror(errno));
+  std::string enter = "cd " + shellQuote(here) + " && ";
+  free(here);
   // -tt would let ^C through to the remote side; SIGHUP does the same here.
   for (const ManifestNode &node : manifest.nodes)
     printf("ssh %s %s &\n", shellQuote(hostOf(node)).c_str(),
-           shellQuote(commandOf(line, node)).c_str());
+           shellQuote(enter + commandOf(line, node)).c_str());
   printf("wait\n");
 }
 

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <sys/wait.h>
+#include <unistd.h>
 
 using namespace autohet::run;
 using autohet::runtime::Manifest;
@@ -24,9 +25,15 @@ int autohet::run::runPreflight(const CommandLine &line,
         shellQuote(line.folder + "/" + node.executable) + " --preflight";
     for (const std::string &argument : line.passed)
       command += " " + shellQuote(argument);
-    if (!node.isLocal())
+    if (!node.isLocal()) {
+      // Relative names mean files of this folder, as in the run.
+      char *here = getcwd(nullptr, 0);
+      if (here)
+        command = "cd " + shellQuote(here) + " && " + command;
+      free(here);
       command = "ssh -o BatchMode=yes " + shellQuote(node.address) + " " +
                 shellQuote(command);
+    }
     printf("node %s (%s)\n", node.name.c_str(),
            node.isLocal() ? "here" : node.address.c_str());
     fflush(stdout);

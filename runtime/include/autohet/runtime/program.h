@@ -190,7 +190,7 @@ typedef struct ah_program {
   uint32_t optimizer;       /* ah_optimizer */
   uint32_t objective;       /* ah_objective */
   int64_t ignore_index;
-  uint32_t sequence_length; /* tokens a sample, 0 where there are none */
+  uint32_t sequence_length; /* tokens a sample of the model, 0 where it has none */
   uint32_t reports_loss;    /* this device computes the loss */
   uint32_t global_batch;    /* samples, all replicas */
   uint32_t microbatch_size; /* samples */
