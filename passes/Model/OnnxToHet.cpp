@@ -147,6 +147,8 @@ FailureOr<func::FuncOp> OnnxToHet::createFunction(func::FuncOp graph) {
   Builder b(&getContext());
   llvm::StringSet<> used;
   llvm::MapVector<StringAttr, std::string> unbound;
+  bool isBatched = false;
+  std::optional<std::pair<StringAttr, unsigned>> misplaced; // batch as dim
   for (BlockArgument argument : graph.getArguments()) {
     unsigned index = argument.getArgNumber();
     auto type = dyn_cast<RankedTensorType>(argument.getType());
@@ -164,6 +166,8 @@ FailureOr<func::FuncOp> OnnxToHet::createFunction(func::FuncOp graph) {
                        : symbol && symbol.getValue() == batchSymbol;
       if (!symbol)
         continue;
+      if (dim > 0 && symbol.getValue() == batchSymbol)
+        misplaced = {name, dim};
       used.insert(symbol.getValue());
       extent = bound.lookup(symbol.getValue());
       if (!extent)
@@ -173,11 +177,18 @@ FailureOr<func::FuncOp> OnnxToHet::createFunction(func::FuncOp graph) {
     SmallVector<NamedAttribute> entries{
         b.getNamedAttr(het::kNameAttr, name),
         b.getNamedAttr(het::kRoleAttr, b.getStringAttr("input"))};
+    isBatched |= hasBatch;
     if (hasBatch)
       entries.push_back(
           b.getNamedAttr("het.batch_dim", b.getI64IntegerAttr(0)));
     attributes.push_back(b.getDictionaryAttr(entries));
   }
+  if (isBatched && misplaced)
+    return emitError(graph.getLoc())
+           << "input '" << misplaced->first.getValue() << "' has the batch '"
+           << batchSymbol << "' as its dim " << misplaced->second
+           << "; samples are counted by dim 0 of an input: export the model "
+              "without it (such as without past keys and values)";
   if (!unbound.empty()) {
     InFlightDiagnostic diagnostic = emitError(graph.getLoc())
                                     << "dims of the model are unbound: ";
