@@ -21,8 +21,9 @@ import plans
 from harness import Checks, Run, ToolFailed, tool
 
 SAVED, END = 20, 40
-# Over forty steps of lr 0.1 rounding would grow beyond what equality.py allows.
-OPTIONS = {**plan_cases.OPTIONS, "sgd": ["--lr", "0.01"]}
+# Over forty steps of lr 0.1 rounding would grow beyond what equality.py allows (and
+# in the LLaMA here at any rate that trains).
+OPTIONS = {**plan_cases.OPTIONS, "sgd": ["--lr", "0.03"]}
 
 
 def main() -> None:
