@@ -477,6 +477,9 @@ def VerifyModel : Pass<"het-verify-model", "::mlir::func::FuncOp"> {
     transposes and reshapes may move the dim, products may pair it; nothing may
     reduce, cut, index or permute it. Nor may an operand without samples have
     rows of its own along it: the sample's place in the batch would matter.
+    Dropout draws by the sample's number, so its operand has samples, in dim 0.
+    With one sample nothing can meet: where a file's batch is free, the compiler
+    also looks at the model with two.
 
     *Ensures*: the table.
 
