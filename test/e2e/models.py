@@ -24,10 +24,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 NAMES = ("gpt", "gpt-untied", "gpt-awkward", "gpt-dropout", "bert", "bert-untied", "llama", "llama-tied")
 
 
-# Of matrices and biases. With twice that, steps of lr 0.1 let rounding grow up to
-# fivefold a step: after ten, one process differs from itself with another
-# microbatch by more than equality.py allows.
-DEVIATION = np.float32(0.05)
+# Of matrices and biases. Where steps of lr 0.1 are close to instability, rounding
+# grows up to fivefold a step: after ten, one process would differ from itself
+# with another microbatch by more than equality.py allows.
+DEVIATIONS = {"gpt": np.float32(0.1), "bert": np.float32(0.05), "llama": np.float32(0.05)}
 
 
 def zero_gradient(name: str, shape: Tuple[int, ...]) -> np.ndarray:
@@ -108,7 +108,7 @@ def write_model(name: str, path: str, seed: int = 1) -> None:
     for tensor in model.graph.initializer:
         if not tensor.name.endswith((".weight", ".bias")):
             continue
-        values = generator(seed, tensor.name).standard_normal(tuple(tensor.dims), np.float32) * DEVIATION
+        values = generator(seed, tensor.name).standard_normal(tuple(tensor.dims), np.float32) * DEVIATIONS[base]
         if len(tensor.dims) == 1 and tensor.name.endswith(".weight"):
             values += 1  # a norm's
         tensor.raw_data = values.astype("<f4").tobytes()
