@@ -122,11 +122,11 @@ private:
     return command.microbatch + (command.in_loop ? cursor.loop_index : 0);
   }
 
-  int64_t eventValue(const Cursor &cursor, unsigned event,
+  int64_t eventValue(const Cursor &cursor, const SimCommand &command,
                      int64_t microbatch) const {
     const SimDevice &device = program.devices[cursor.device];
-    if (device.events[event].once_a_step)
-      return cursor.step + (microbatch < 0 ? 0 : 1);
+    if (device.events[command.event].once_a_step)
+      return cursor.step + (command.microbatch < 0 ? 0 : 1);
     return cursor.step * device.microbatches + microbatch + 1;
   }
 
@@ -169,11 +169,11 @@ private:
       break;
     case SimCommandKind::Record:
       setEvent(cursor.device, command.event,
-               eventValue(cursor, command.event, microbatch));
+               eventValue(cursor, command, microbatch));
       break;
     case SimCommandKind::Wait:
       if (eventValues[cursor.device][command.event] <
-          eventValue(cursor, command.event, microbatch))
+          eventValue(cursor, command, microbatch))
         return hold(cursor);
       endHold(cursor, microbatch);
       break;
@@ -259,7 +259,7 @@ private:
     unsigned to = isSend ? command.peer : cursor.device;
     Channel &channel = channels[{from, to, command.channel}];
     Posted posted = {now, command.event,
-                     eventValue(cursor, command.event, microbatch), &command,
+                     eventValue(cursor, command, microbatch), &command,
                      microbatch};
     (isSend ? channel.sends : channel.receives).push_back(posted);
     if (channel.sends.empty() || channel.receives.empty())

@@ -14,6 +14,9 @@
 // run in step; events carry (arrived, consumed) and (produced, sent) a
 // microbatch.
 //
+// New parameters hide under the next forward: nobody waits for their arrival in
+// the step that sends them, but their first reader in the next one does.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Gemm.h"
@@ -118,7 +121,10 @@ private:
   void emitResults(int64_t microbatch);
   LogicalResult emitUpdate(dist::UpdateOp op);
   void flushWaits(int64_t microbatch);
+  void findLateExchange();
   void waitForOperands(Operation *op);
+  void waitForParameters(Operation *op);
+  void waitForStepBefore(Location loc, Value event);
   void waitForExchange();
   void waitForSent(Value value, int64_t microbatch);
   Part lastReader(dist::RecvOp recv);
@@ -162,6 +168,11 @@ private:
   /// for before it has to: events by the value that arrives, and of sends.
   llvm::MapVector<Value, Value> exchangeArrivals;
   SmallVector<Value> exchangeSends;
+  /// Of those, what the next step waits for: arrivals by the box that they
+  /// fill, until something has waited, and sends.
+  llvm::MapVector<BoxKey, Value> lateArrivals;
+  SmallVector<Value> lateSends;
+  llvm::DenseSet<Operation *> late;
   llvm::StringMap<unsigned> names;
 };
 
@@ -347,6 +358,71 @@ void ProgramEmitter::flushWaits(int64_t microbatch) {
   pendingSends.clear();
 }
 
+BoxKey keyOf(StringAttr name, ArrayRef<int64_t> offsets,
+             RankedTensorType type) {
+  return {
+      name,
+      {SmallVector<int64_t>(offsets), SmallVector<int64_t>(type.getShape())}};
+}
+
+/// New bytes that arrive right where they belong, and those that leave, which
+/// are parameters here, too: nothing of this step touches either any more.
+void ProgramEmitter::findLateExchange() {
+  for (Operation &op : func.getBody().front()) {
+    if (partOf(&op) != Part::Update)
+      continue;
+    if (auto recv = dyn_cast<dist::RecvOp>(op)) {
+      bool isStored = llvm::all_of(recv.getValues(), [](Value value) {
+        return value.hasOneUse() &&
+               isa<dist::StoreParameterOp>(*value.user_begin());
+      });
+      if (!isStored)
+        continue;
+      Value event = events[recv].first = declareEvent(
+          "recv." + llvm::Twine(recv.getChannel()) + ".arrived", /*once=*/true);
+      for (Value value : recv.getValues()) {
+        auto store = cast<dist::StoreParameterOp>(*value.user_begin());
+        lateArrivals[keyOf(store.getNameAttr(), store.getOffsets(),
+                           tensorOf(value))] = event;
+      }
+      late.insert(recv);
+    } else if (auto send = dyn_cast<dist::SendOp>(op)) {
+      if (!llvm::all_of(send.getValues(), [](Value value) {
+            return value.getDefiningOp<dist::UpdateOp>();
+          }))
+        continue;
+      Value event = events[send].second = declareEvent(
+          "send." + llvm::Twine(send.getChannel()) + ".sent", /*once=*/true);
+      lateSends.push_back(event);
+      late.insert(send);
+    }
+  }
+}
+
+void ProgramEmitter::waitForStepBefore(Location loc, Value event) {
+  exec::WaitOp::create(compute->builder, loc, event, -1);
+}
+
+/// The first reader of a parameter, in the order of the stream, waits for it.
+void ProgramEmitter::waitForParameters(Operation *op) {
+  for (Value operand : op->getOperands()) {
+    auto parameter = rootOf(operand).getDefiningOp<het::ParameterOp>();
+    if (!parameter)
+      continue;
+    SmallVector<int64_t> zeros(parameter.getType().getRank(), 0);
+    auto it = lateArrivals.find(keyOf(parameter.getNameAttr(),
+                                      parameter.getOffsets()
+                                          ? *parameter.getOffsets()
+                                          : ArrayRef<int64_t>(zeros),
+                                      parameter.getType()));
+    if (it == lateArrivals.end())
+      continue;
+    Value event = it->second;
+    waitForStepBefore(op->getLoc(), event);
+    lateArrivals.remove_if([&](auto &entry) { return entry.second == event; });
+  }
+}
+
 /// What has been asked for from other replicas is there when it is read.
 void ProgramEmitter::waitForOperands(Operation *op) {
   for (Value operand : op->getOperands()) {
@@ -432,7 +508,8 @@ void ProgramEmitter::emitSend(dist::SendOp op, int64_t microbatch) {
   if (!isPipelined(op)) {
     exec::SendOp::create(compute->builder, op.getLoc(), buffers, op.getPeer(),
                          op.getChannel(), sent, microbatch);
-    (isExchange(op) ? exchangeSends : pendingSends).push_back(sent);
+    if (!late.contains(op))
+      (isExchange(op) ? exchangeSends : pendingSends).push_back(sent);
     return;
   }
   if (!produced)
@@ -456,7 +533,7 @@ void ProgramEmitter::emitRecv(dist::RecvOp op, int64_t microbatch) {
                          op.getChannel(), arrived, microbatch);
     if (!isExchange(op))
       pendingArrivals.push_back(arrived);
-    else
+    else if (!late.contains(op))
       for (Value value : op.getValues())
         exchangeArrivals[value] = arrived;
     return;
@@ -509,6 +586,7 @@ LogicalResult ProgramEmitter::emitOp(Operation *op, int64_t microbatch) {
     flushWaits(microbatch);
   if (isExchange(op))
     waitForOperands(op);
+  waitForParameters(op);
   if (isa<het::MatmulOp, func::CallOp>(op))
     for (Value result : op->getResults())
       waitForSent(result, microbatch);
@@ -554,6 +632,11 @@ LogicalResult ProgramEmitter::emitOp(Operation *op, int64_t microbatch) {
   }
   if (isa<dist::AgreeOp>(op)) {
     waitForExchange();
+    // Behind it, parameters are written again.
+    for (auto &[key, event] : std::exchange(lateArrivals, {}))
+      waitForStepBefore(op->getLoc(), event);
+    for (Value event : lateSends)
+      waitForStepBefore(op->getLoc(), event);
     exec::AgreeOp::create(builder, op->getLoc(), 0);
     return success();
   }
@@ -736,6 +819,7 @@ LogicalResult ProgramEmitter::emit() {
   }
   if (failed(declarePorts()))
     return failure();
+  findLateExchange();
 
   Location loc = func.getLoc();
   exec::HookOp::create(compute->builder, loc, "begin", 0);

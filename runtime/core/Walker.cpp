@@ -255,15 +255,15 @@ void Walker::execute(uint32_t stream, const ah_command &command,
            program.buffers[program.operands[command.first_operand + index]]
                .bytes});
     transfers->start(request, std::move(pieces), command.args[3],
-                     eventValue(command.args[3], number, microbatch));
+                     eventValue(command.args[3], number, microbatch, command));
     break;
   }
   case AH_RECORD:
     check(device.finish(memory.device, stream));
-    setEvent(argument, eventValue(argument, number, microbatch));
+    setEvent(argument, eventValue(argument, number, microbatch, command));
     break;
   case AH_WAIT:
-    waitEvent(command, eventValue(argument, number, microbatch));
+    waitEvent(command, eventValue(argument, number, microbatch, command));
     break;
   case AH_FEED:
     client.feed(pass, argument, microbatch, at(0));
@@ -311,10 +311,10 @@ void Walker::execute(uint32_t stream, const ah_command &command,
     client.scan(pass, command, microbatch);
 }
 
-uint64_t Walker::eventValue(int64_t event, uint64_t number,
-                            int64_t microbatch) const {
+uint64_t Walker::eventValue(int64_t event, uint64_t number, int64_t microbatch,
+                            const ah_command &command) const {
   if (program.events[event].once_a_step)
-    return number + 1 + std::min<int64_t>(microbatch, 0);
+    return number + 1 + std::min<int64_t>(command.microbatch, 0);
   return number * program.header().microbatches + microbatch + 1;
 }
 

@@ -94,7 +94,8 @@ private:
                ? o.base
                : o.base + uint64_t(microbatch) % o.slots * o.slotStride;
   }
-  uint64_t eventValue(int64_t event, uint64_t number, int64_t microbatch) const;
+  uint64_t eventValue(int64_t event, uint64_t number, int64_t microbatch,
+                      const ah_command &command) const;
   void setEvent(uint32_t event, uint64_t value);
   void waitEvent(const ah_command &command, uint64_t value);
   void stop(ah_status status, const std::string &text);

@@ -20,6 +20,28 @@
 // RUN:   --pass-pipeline='builtin.module(autohet-plan{stages="2x2:embed@n0/0,block0@n0/1,head@n0/2"},autohet-schedule{schedule=1f1b})' \
 // RUN:   | FileCheck %s --check-prefix=SHORT
 
+// New bytes of the tied table hide under the next forward: nobody waits for them
+// in the step that sends them. The first reader does, in the loop, for the step
+// before, and so does whoever writes them next.
+// RUN: autohet-opt %s \
+// RUN:   --pass-pipeline='builtin.module(autohet-plan{stages="4x2:embed-block0@n0/0,head@n0/1"},autohet-schedule{optimizer=sgd})' \
+// RUN:   | FileCheck %s --check-prefix=LATE
+//
+// LATE-LABEL: exec.program @"n0/0"
+// LATE:         exec.recv {{.*}} channel 524290
+// LATE:         exec.wait %[[SENT:.*]] {microbatch = -1 : i64}
+// LATE-NEXT:    exec.agree
+// LATE-NEXT:    exec.update %[[TABLE:[^,]*]],
+// LATE-NEXT:    exec.send %[[TABLE]] to 1 channel [[C:[0-9]+]] event %[[SENT]]
+// LATE-NOT:     exec.wait
+// LATE:         exec.hook "end"
+// LATE-LABEL: exec.program @"n0/1"
+// LATE:         exec.loop 0 to 3 {
+// LATE:           exec.wait %[[THERE:.*]] {microbatch = -1 : i64}
+// LATE-NEXT:      exec.gemm %{{[^,]*}}, %[[COPY:[^,]*]],
+// LATE:         exec.recv %[[COPY]] from 0 channel [[C]] event %[[THERE]]
+// LATE-NEXT:    exec.hook "end"
+
 // CHECK: module attributes {exec.optimizer = "adamw"}
 // CHECK-LABEL: exec.program @"n0/0" rank 0 of 3 replica 0 stage 0 microbatches 8 of 2 from 0 batch 16 bytes [
 // CHECK:         exec.buffer "input_ids" arena slots 3 at

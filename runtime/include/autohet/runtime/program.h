@@ -171,8 +171,9 @@ typedef struct ah_stream {
 
 /* A monotonic counter: RECORD sets it to step * microbatches + microbatch + 1, and
  * WAIT waits for that value; once_a_step ones count with microbatches = 1 and
- * microbatch = 0. A WAIT for microbatch -1 is therefore for the last one of the
- * step before (arrival of new parameters), and holds at the first step. */
+ * microbatch = 0, or -1 in a WAIT for the step before (arrival of new
+ * parameters), whatever a loop's index. A WAIT that looks back holds at the first
+ * step. */
 typedef struct ah_event {
   uint32_t name;
   uint32_t once_a_step; /* not a microbatch's */
