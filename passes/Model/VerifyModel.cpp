@@ -134,9 +134,16 @@ private:
   LogicalResult checkUniform(Operation *op, Value operand, int64_t dim) {
     if (isUniform(operand, dim))
       return success();
-    return op->emitOpError("treats samples unlike: operand ")
-           << operand.getType() << " has rows of its own along the batch, dim "
-           << dim;
+    InFlightDiagnostic error =
+        op->emitOpError("treats samples unlike: operand ");
+    error << operand.getType() << " has rows of its own along the batch, dim "
+          << dim;
+    if (auto parameter = operand.getDefiningOp<ParameterOp>())
+      error.attachNote(parameter.getLoc())
+          << "parameter '" << parameter.getName()
+          << "' has a row for each sample; exporters fold lookups in a batch "
+             "of fixed size to such constants: export with a symbolic batch";
+    return error;
   }
 
   /// The loss, by which alone samples may meet: a sum, scaled by the label

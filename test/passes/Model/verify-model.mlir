@@ -98,6 +98,7 @@ func.func @all_pairs(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}) -> tensor<2x
 // -----
 
 func.func @paired_with_weights(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}) -> tensor<2x4xf32> {
+  // expected-note @below {{export with a symbolic batch}}
   %w = het.parameter "w" : tensor<2x3x4xf32>
   // expected-error @below {{treats samples unlike: operand 'tensor<2x3x4xf32>' has rows of its own along the batch, dim 0}}
   %m = het.matmul %x, %w batch [0] [0] contract [1] [1] : (tensor<2x3xf32>, tensor<2x3x4xf32>) -> tensor<2x4xf32>
@@ -146,6 +147,7 @@ func.func @unlike_ids(%x: tensor<2x3x4xf32> {het.batch_dim = 0 : i64}) -> tensor
 
 // One parameter for each row of the batch.
 func.func @parameter_of_samples(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}) -> tensor<2x3xf32> {
+  // expected-note @below {{parameter 'w' has a row for each sample}}
   %w = het.parameter "w" : tensor<2x3xf32>
   // expected-error @below {{treats samples unlike: operand 'tensor<2x3xf32>' has rows of its own along the batch, dim 0}}
   %y = het.mul %x, %w : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
