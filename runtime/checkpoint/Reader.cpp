@@ -144,16 +144,20 @@ std::vector<FoundCheckpoint> findCheckpoints(const std::string &folder) {
 
 FoundCheckpoint chooseCheckpoint(const std::string &folder, int64_t step,
                                  std::vector<std::string> &skipped) {
+  std::string names;
   for (const FoundCheckpoint &one : findCheckpoints(folder)) {
-    if (step >= 0 && one.step != uint64_t(step))
+    if (step >= 0 && one.step != uint64_t(step)) {
+      if (one.complete)
+        names += (names.empty() ? "; there are steps " : ", ") +
+                 std::to_string(one.step);
       continue;
+    }
     if (one.complete)
       return one;
     skipped.push_back(one.folder);
   }
-  std::string names;
   for (const std::string &name : skipped)
-    names += (names.empty() ? "; incomplete: " : ", ") + name;
+    names += (&name == &skipped.front() ? "; incomplete: " : ", ") + name;
   std::string which = step >= 0 ? " of step " + std::to_string(step) : "";
   fail(AH_ERROR_NOT_FOUND, "there is no complete checkpoint%s in '%s'%s",
        which.c_str(), folder.c_str(), names.c_str());

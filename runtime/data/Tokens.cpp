@@ -21,11 +21,16 @@ TokenFile::TokenFile(const std::string &path, const std::string &dtypeText) {
   bool isBin = endsWith(path, ".bin");
   std::string stem =
       isBin || endsWith(path, ".idx") ? path.substr(0, path.size() - 4) : path;
-  // A .bin beside its .idx is Megatron's unless a dtype says that it is raw.
-  if (dtypeText.empty() && access((stem + ".idx").c_str(), R_OK) == 0)
-    openMegatron(stem);
-  else
+  // A .bin beside its .idx is Megatron's, whose index knows the dtype.
+  if (access((stem + ".idx").c_str(), R_OK) != 0) {
     openRaw(path, dtypeText);
+    return;
+  }
+  openMegatron(stem);
+  if (!dtypeText.empty() && dtypeText != dtypeName(dtype))
+    fail(AH_ERROR_INPUT,
+         "'%s.idx' says that its tokens are %s, --data-dtype says %s",
+         stem.c_str(), dtypeName(dtype), dtypeText.c_str());
 }
 
 void TokenFile::openRaw(const std::string &path, const std::string &dtypeText) {

@@ -45,6 +45,12 @@ static std::vector<FoundCheckpoint> find(const std::string &folder,
   return found;
 }
 
+/// Says what there is instead.
+static void failWithout(const std::string &folder, int64_t step) {
+  std::vector<std::string> skipped;
+  chooseCheckpoint(folder, step, skipped);
+}
+
 static void list(const std::string &folder, int64_t step) {
   for (const FoundCheckpoint &one : find(folder, step)) {
     if (!one.complete) {
@@ -79,8 +85,7 @@ static void verify(const std::string &folder, int64_t step) {
     ++verified;
   }
   if (verified == 0)
-    fail(AH_ERROR_NOT_FOUND, "there is no complete checkpoint in '%s'",
-         folder.c_str());
+    failWithout(folder, step);
 }
 
 static void exportTo(const std::string &folder, int64_t step,
@@ -106,8 +111,7 @@ static void exportTo(const std::string &folder, int64_t step,
            path.c_str());
     return;
   }
-  fail(AH_ERROR_NOT_FOUND, "there is no complete checkpoint in '%s'",
-       folder.c_str());
+  failWithout(folder, step);
 }
 
 static void run(int argc, char **argv) {
@@ -149,6 +153,6 @@ int main(int argc, char **argv) {
   ah_status status = guarded([&] { run(argc, argv); });
   if (status == AH_OK)
     return 0;
-  fprintf(stderr, "error: %s\n", ah_last_error());
+  fprintf(stderr, "autohet-checkpoint: error: %s\n", ah_last_error());
   return 1;
 }

@@ -142,6 +142,11 @@ TEST(Checkpoint, IncompleteOnesAreSkipped) {
 
 TEST(Checkpoint, NothingToResumeFromIsAnError) {
   Saved run(3);
+  run.options.resumeStep = 9;
+  EXPECT_THAT(run.resume(5),
+              HasSubstr("of step 9 in '" + run.options.checkpoints +
+                        "'; there are steps 3"));
+  run.options.resumeStep = -1;
   unlink((run.step(3) + "/manifest.json").c_str());
   EXPECT_THAT(run.resume(5), HasSubstr("there is no complete checkpoint in"));
   EXPECT_THAT(run.resume(5), HasSubstr("incomplete: " + run.step(3)));

@@ -133,6 +133,13 @@ TEST(TokenFile, MegatronReadsTheCodeAndFollowsThePointers) {
     int64_t tokens[4];
     file.read(1, 4, tokens);
     EXPECT_THAT(tokens, testing::ElementsAre(2, 3, 7, 8));
+    // The index knows: a dtype may repeat it and not contradict it.
+    EXPECT_EQ(
+        TokenFile(folder / "t.bin", code == 4 ? "int32" : "uint16").size(), 6u);
+    EXPECT_THAT(errorOf([&] { TokenFile(folder / "t.bin", "int64"); }),
+                HasSubstr(code == 4 ? "says that its tokens are int32, "
+                                      "--data-dtype says int64"
+                                    : "says that its tokens are uint16"));
   }
 }
 
