@@ -70,12 +70,13 @@ function(autohet_add_dialect name)
   add_public_tablegen_target(Autohet${name}IncGen)
   set_property(GLOBAL APPEND PROPERTY AUTOHET_INCGEN Autohet${name}IncGen)
   set(doc_gen ${PROJECT_BINARY_DIR}/docs/${name}.md)
+  file(GLOB definitions CONFIGURE_DEPENDS *.td)
   add_custom_command(OUTPUT ${doc_gen}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/docs
     COMMAND ${MLIR_TABLEGEN_EXE} -gen-dialect-doc -dialect=${lower}
             -I ${PROJECT_SOURCE_DIR}/dialects -I ${MLIR_INCLUDE_DIRS}
             ${CMAKE_CURRENT_SOURCE_DIR}/${name}Ops.td -o ${doc_gen}
-    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}Ops.td VERBATIM)
+    DEPENDS ${definitions} VERBATIM)
   set_property(GLOBAL APPEND PROPERTY AUTOHET_DOCS ${doc_gen})
   autohet_add_library(Autohet${name}Dialect SOURCES ${ARG_SOURCES}
     LINK ${ARG_LINK} MLIR ${ARG_MLIR})

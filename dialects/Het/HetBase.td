@@ -1,6 +1,6 @@
 //===- HetBase.td - the het dialect and its enums -----------*- tablegen -*-===//
 //
-// Include order: HetBase <- HetInterfaces <- HetOps.
+// The first of the files that HetOps.td includes.
 //
 //===----------------------------------------------------------------------===//
 
