@@ -10,6 +10,7 @@
 
 #include "HetToLinalg.h"
 
+#include "autohet/Dialect/Exec/Exec.h"
 #include "autohet/Passes/Codegen/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -87,7 +88,8 @@ struct PlaceScratch : autohet::impl::PlaceScratchBase<PlaceScratch> {
     }
     kernel->setAttr(autohet::kScratchOffsetsAttr,
                     b.getDenseI64ArrayAttr(offsets));
-    kernel->setAttr(autohet::kScratchBytesAttr, b.getI64IntegerAttr(inScratch));
+    kernel->setAttr(autohet::exec::kScratchBytesAttr,
+                    b.getI64IntegerAttr(inScratch));
   }
 };
 

@@ -24,7 +24,7 @@ struct AddScratch : autohet::impl::AddScratchBase<AddScratch> {
     llvm::StringMap<int64_t> needs;
     for (auto kernel : getOperation().getOps<func::FuncOp>())
       if (auto bytes =
-              kernel->getAttrOfType<IntegerAttr>("autohet.scratch_bytes"))
+              kernel->getAttrOfType<IntegerAttr>(exec::kScratchBytesAttr))
         needs[kernel.getName()] = bytes.getInt();
     if (needs.empty())
       return;

@@ -16,8 +16,6 @@
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Dialect/Onnx/Onnx.h"
 #include "autohet/Frontend/ONNX.h"
-#include "autohet/Passes/Codegen/EmitNodeImage.h"
-#include "autohet/Passes/Codegen/EncodeProgram.h"
 #include "autohet/Passes/Model/Parameters.h"
 #include "autohet/Passes/Model/Pipeline.h"
 #include "autohet/Passes/Model/Units.h"
@@ -26,10 +24,12 @@
 #include "autohet/Passes/Schedule/Passes.h"
 #include "autohet/Passes/Schedule/Pipeline.h"
 #include "autohet/Passes/Schedule/SimulatePrograms.h"
+#include "autohet/Program/EncodeProgram.h"
 #include "autohet/Report/Report.h"
 #include "autohet/Simulator/Simulate.h"
 #include "autohet/Support/Hash.h"
 #include "autohet/Support/Quantity.h"
+#include "autohet/Target/CPU/EmitNodeImage.h"
 #include "autohet/Target/CPU/LinkNode.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -603,7 +603,7 @@ LogicalResult Compiler::emitNodes() {
       sequenceLength =
           std::max(sequenceLength, type.getRank() > 1 ? type.getDimSize(1) : 1);
   });
-  SmallVector<NodeImage> images;
+  SmallVector<cpu::NodeImage> images;
   SmallVector<llvm::MapVector<StringRef, StringRef>> objects; // of each node
   std::string hashed;
   for (exec::ProgramOp program : programs) {
@@ -614,7 +614,7 @@ LogicalResult Compiler::emitNodes() {
       images.back().node = images.size() - 1;
       objects.emplace_back();
     }
-    NodeImage &image = images.back();
+    cpu::NodeImage &image = images.back();
     unsigned clusterDevice = *cluster->findDevice(program.getSymName());
     unsigned index = cluster->devices()[clusterDevice].index;
     facts.ranks.push_back({program, image.node, index, clusterDevice});
@@ -626,7 +626,7 @@ LogicalResult Compiler::emitNodes() {
     about.objective = options.objective;
     about.ignoreIndex = options.ignoreIndex;
     about.sequenceLength = sequenceLength;
-    DeviceImage device;
+    cpu::DeviceImage device;
     llvm::StringMap<unsigned> kernelIndex;
     for (const auto &[name, kernel] : kernels.of(program)) {
       kernelIndex[name] = device.kernelSymbols.size();
@@ -669,7 +669,7 @@ LogicalResult Compiler::emitNodes() {
     image.nodeCount = images.size();
     // Tables hold no code: any of the node's targets will do.
     llvm::Expected<std::string> tables =
-        emitNodeImage(image, *facts.targetsOf(image.node).front());
+        cpu::emitNodeImage(image, *facts.targetsOf(image.node).front());
     if (!tables)
       return error(tables.takeError());
     SmallVector<StringRef> inputs = {*tables};

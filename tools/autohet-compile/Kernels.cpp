@@ -2,8 +2,8 @@
 
 #include "Kernels.h"
 
-#include "autohet/Passes/Codegen/CompileKernels.h"
 #include "autohet/Passes/Codegen/Passes.h"
+#include "autohet/Target/CPU/CompileKernels.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -62,14 +62,15 @@ KernelSet::compile(ModuleOp module,
     for (auto kernel : module.getOps<func::FuncOp>())
       if (need.kernels.contains(kernel.getName()))
         kernels.push_back(kernel);
-    FailureOr<SmallVector<cpu::KernelObject>> compiled =
-        compileKernels(kernels, *need.target, cache, threads);
+    FailureOr<SmallVector<cpu::KernelObject>> compiled = cpu::compileKernels(
+        kernels, {registerKernelDialects, buildKernelPipeline}, *need.target,
+        cache, threads);
     if (failed(compiled))
       return failure();
     for (auto [kernel, object] : llvm::zip_equal(kernels, *compiled)) {
       // Decided before code is generated: the same for all targets.
       if (object.scratchBytes)
-        kernel->setAttr(kScratchBytesAttr,
+        kernel->setAttr(exec::kScratchBytesAttr,
                         builder.getI64IntegerAttr(object.scratchBytes));
       objects[name][kernel.getName()] = std::move(object);
     }

@@ -3,7 +3,8 @@
 #include "KernelHarness.h"
 
 #include "autohet/Dialect/Het/Het.h"
-#include "autohet/Passes/Codegen/CompileKernels.h"
+#include "autohet/Passes/Codegen/Passes.h"
+#include "autohet/Target/CPU/CompileKernels.h"
 #include "autohet/Target/CPU/LinkNode.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -56,7 +57,8 @@ std::optional<cpu::KernelObject> compile(const std::string &text,
     return std::nullopt;
   }
   auto kernel = *module->getOps<mlir::func::FuncOp>().begin();
-  auto objects = compileKernels(kernel, *target, cache());
+  auto objects = cpu::compileKernels(
+      kernel, {registerKernelDialects, buildKernelPipeline}, *target, cache());
   if (failed(objects))
     return std::nullopt;
   return objects->front();

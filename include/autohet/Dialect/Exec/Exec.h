@@ -29,6 +29,11 @@ namespace autohet::exec {
 /// Alignment of every buffer: a cache line and the widest vector.
 inline constexpr int64_t kBufferAlignment = 64;
 
+/// On a lowered kernel: the bytes of scratch memory that it takes as its last
+/// operand. None: it takes none.
+inline constexpr llvm::StringLiteral kScratchBytesAttr =
+    "autohet.scratch_bytes";
+
 /// Bytes that a tensor takes in memory; an i1 element takes one.
 int64_t sizeInBytes(mlir::RankedTensorType type);
 

@@ -1,5 +1,4 @@
-//===- Passes.h - the passes and pipelines of the Codegen phase ----*- C++
-//-*-===//
+//===- Passes.h - the passes and pipelines of the Codegen phase -*- C++ -*-===//
 
 #ifndef AUTOHET_PASSES_CODEGEN_PASSES_H
 #define AUTOHET_PASSES_CODEGEN_PASSES_H
@@ -16,11 +15,6 @@ namespace autohet {
 
 #define GEN_PASS_REGISTRATION
 #include "autohet/Passes/Codegen/Passes.h.inc"
-
-/// The attribute of a lowered kernel that says how many bytes of scratch memory
-/// it takes as its last operand.
-inline constexpr llvm::StringLiteral kScratchBytesAttr =
-    "autohet.scratch_bytes";
 
 /// Lowers kernels (functions of het ops on static tensors) to the LLVM dialect.
 void buildKernelPipeline(mlir::OpPassManager &pm);

@@ -1,7 +1,7 @@
 //===- EmitNodeImage.h - a node's programs as one object -------*- C++ -*-===//
 
-#ifndef AUTOHET_PASSES_CODEGEN_EMITNODEIMAGE_H
-#define AUTOHET_PASSES_CODEGEN_EMITNODEIMAGE_H
+#ifndef AUTOHET_TARGET_CPU_EMITNODEIMAGE_H
+#define AUTOHET_TARGET_CPU_EMITNODEIMAGE_H
 
 #include "autohet/Target/CPU/TargetOptions.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace autohet {
+namespace autohet::cpu {
 
 /// One device's share of a node's executable.
 struct DeviceImage {
@@ -28,8 +28,8 @@ struct NodeImage {
 /// An object file that defines `autohet_node_image` (runtime/program.h) and
 /// the executable's `main`, and refers to the kernels by their symbols.
 llvm::Expected<std::string> emitNodeImage(const NodeImage &image,
-                                          const cpu::TargetOptions &target);
+                                          const TargetOptions &target);
 
-} // namespace autohet
+} // namespace autohet::cpu
 
 #endif

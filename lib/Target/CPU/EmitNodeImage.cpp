@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "autohet/Passes/Codegen/EmitNodeImage.h"
+#include "autohet/Target/CPU/EmitNodeImage.h"
 
 #include "autohet/Target/CPU/EmitObject.h"
 
@@ -17,7 +17,7 @@
 #include "llvm/IR/Module.h"
 
 using namespace llvm;
-using namespace autohet;
+using namespace autohet::cpu;
 
 namespace {
 
@@ -88,8 +88,8 @@ public:
 
 } // namespace
 
-Expected<std::string> autohet::emitNodeImage(const NodeImage &image,
-                                             const cpu::TargetOptions &target) {
+Expected<std::string> autohet::cpu::emitNodeImage(const NodeImage &image,
+                                                  const TargetOptions &target) {
   LLVMContext context;
   ImageModule build(context);
   SmallVector<Constant *> devices;
@@ -115,5 +115,5 @@ Expected<std::string> autohet::emitNodeImage(const NodeImage &image,
                     build.number(image.node), build.number(image.nodeCount)}),
       8, "autohet_node_image");
   build.addMain();
-  return cpu::emitObject(*build.module, target, cpu::OptLevel::None);
+  return emitObject(*build.module, target, OptLevel::None);
 }

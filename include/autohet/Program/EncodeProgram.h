@@ -1,7 +1,7 @@
 //===- EncodeProgram.h - exec programs as the runtime's tables -*- C++ -*-===//
 
-#ifndef AUTOHET_PASSES_CODEGEN_ENCODEPROGRAM_H
-#define AUTOHET_PASSES_CODEGEN_ENCODEPROGRAM_H
+#ifndef AUTOHET_PROGRAM_ENCODEPROGRAM_H
+#define AUTOHET_PROGRAM_ENCODEPROGRAM_H
 
 #include "autohet/Dialect/Exec/Exec.h"
 #include "llvm/ADT/StringMap.h"

@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "autohet/Passes/Codegen/CompileKernels.h"
+#include "autohet/Target/CPU/CompileKernels.h"
 
-#include "autohet/Dialect/Het/Het.h"
-#include "autohet/Passes/Codegen/Passes.h"
+#include "autohet/Dialect/Exec/Exec.h"
 #include "autohet/Target/CPU/EmitObject.h"
 
 #include "mlir/IR/OwningOpRef.h"
@@ -22,6 +21,7 @@
 
 using namespace mlir;
 using namespace autohet;
+using namespace autohet::cpu;
 
 namespace {
 
@@ -46,7 +46,7 @@ std::string canonicalText(func::FuncOp kernel) {
   return text;
 }
 
-std::string hashOf(StringRef text, const cpu::TargetOptions &target) {
+std::string hashOf(StringRef text, const TargetOptions &target) {
   llvm::BLAKE3 hasher;
   std::string targetText = target.str();
   for (StringRef part :
@@ -63,7 +63,7 @@ std::string hashOf(StringRef text, const cpu::TargetOptions &target) {
 struct Job {
   std::string text, key;
   func::FuncOp kernel; // where problems are reported
-  cpu::KernelObject object;
+  KernelObject object;
   std::string error;
 };
 
@@ -71,10 +71,11 @@ struct Job {
 /// as much as a small kernel.
 class Worker {
 public:
-  explicit Worker(const cpu::TargetOptions &target) : target(target) {
+  Worker(const KernelLowering &lowering, const TargetOptions &target)
+      : lowering(lowering), target(target) {
     DialectRegistry registry;
-    registerKernelDialects(registry);
-    cpu::registerCpuTranslations(registry);
+    lowering.registerDialects(registry);
+    registerCpuTranslations(registry);
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
   }
@@ -92,17 +93,17 @@ public:
     auto kernel = *module->getOps<func::FuncOp>().begin();
     kernel.setName(job.object.symbol);
     PassManager passes(&context);
-    buildKernelPipeline(passes);
+    lowering.buildPipeline(passes);
     if (failed(passes.run(*module))) {
       if (job.error.empty())
         job.error = "lowering failed\n";
       return;
     }
     module->walk([&](Operation *op) {
-      if (auto bytes = op->getAttrOfType<IntegerAttr>(kScratchBytesAttr))
+      if (auto bytes = op->getAttrOfType<IntegerAttr>(exec::kScratchBytesAttr))
         job.object.scratchBytes = bytes.getInt();
     });
-    auto object = cpu::emitObject(*module, target, cpu::OptLevel::Kernels);
+    auto object = emitObject(*module, target, OptLevel::Kernels);
     if (!object) {
       job.error += llvm::toString(object.takeError()) + "\n";
       return;
@@ -112,19 +113,19 @@ public:
   }
 
 private:
-  const cpu::TargetOptions &target;
+  const KernelLowering &lowering;
+  const TargetOptions &target;
   MLIRContext context{MLIRContext::Threading::DISABLED};
 };
 
 } // namespace
 
-FailureOr<SmallVector<cpu::KernelObject>>
-autohet::compileKernels(ArrayRef<func::FuncOp> kernels,
-                        const cpu::TargetOptions &target,
-                        cpu::ObjectCache &cache, unsigned threads) {
+FailureOr<SmallVector<KernelObject>> autohet::cpu::compileKernels(
+    ArrayRef<func::FuncOp> kernels, const KernelLowering &lowering,
+    const TargetOptions &target, ObjectCache &cache, unsigned threads) {
   // Kernels that differ in name only are compiled once.
   SmallVector<std::string> keys;
-  llvm::StringMap<cpu::KernelObject> objects;
+  llvm::StringMap<KernelObject> objects;
   std::vector<Job> jobs;
   for (func::FuncOp kernel : kernels) {
     std::string text = canonicalText(kernel);
@@ -132,8 +133,8 @@ autohet::compileKernels(ArrayRef<func::FuncOp> kernels,
     keys.push_back(key);
     if (objects.count(key))
       continue;
-    std::optional<cpu::KernelObject> known = cache.lookup(key);
-    objects[key] = known.value_or(cpu::KernelObject());
+    std::optional<KernelObject> known = cache.lookup(key);
+    objects[key] = known.value_or(KernelObject());
     if (!known)
       jobs.push_back({std::move(text), key, kernel, {}, {}});
   }
@@ -143,7 +144,7 @@ autohet::compileKernels(ArrayRef<func::FuncOp> kernels,
     std::optional<Worker> worker;
     for (size_t i = next++; i < jobs.size(); i = next++) {
       if (!worker)
-        worker.emplace(target);
+        worker.emplace(lowering, target);
       worker->compile(jobs[i]);
     }
   };
@@ -168,7 +169,7 @@ autohet::compileKernels(ArrayRef<func::FuncOp> kernels,
   }
   if (failed)
     return failure();
-  SmallVector<cpu::KernelObject> result;
+  SmallVector<KernelObject> result;
   for (const std::string &key : keys)
     result.push_back(objects[key]);
   return result;

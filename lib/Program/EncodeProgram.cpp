@@ -1,11 +1,12 @@
 //===- EncodeProgram.cpp - exec programs as the runtime's tables ------------===//
 //
-// The one writer of the format that runtime/program.h defines; the runtime's
-// loader is the one reader.
+// The one writer of the format that runtime/program.h defines. The one reader
+// is the runtime's (core/Program.cpp), which checks every offset and index
+// again; a test encodes programs and reads them back.
 //
 //===----------------------------------------------------------------------===//
 
-#include "autohet/Passes/Codegen/EncodeProgram.h"
+#include "autohet/Program/EncodeProgram.h"
 
 #include "autohet/runtime/program.h"
 
@@ -286,13 +287,9 @@ LogicalResult Encoder::addCommand(exec::CommandOpInterface op, bool inLoop) {
             command.args[0] = events.lookup(wait.getEvent());
             return success();
           })
-          .Case([&](exec::FeedOp feed) -> LogicalResult {
-            auto input = inputs.find(feed.getInput());
-            if (input == inputs.end())
-              return feed.emitOpError("feeds \"")
-                     << feed.getInput() << "\", which is not declared";
+          .Case([&](exec::FeedOp feed) {
             command.kind = AH_FEED;
-            command.args[0] = input->second;
+            command.args[0] = inputs.lookup(feed.getInput());
             operands(feed.getTo());
             return success();
           })
@@ -301,13 +298,9 @@ LogicalResult Encoder::addCommand(exec::CommandOpInterface op, bool inLoop) {
             operands(loss.getFrom());
             return success();
           })
-          .Case([&](exec::EmitOp emit) -> LogicalResult {
-            auto output = outputs.find(emit.getOutput());
-            if (output == outputs.end())
-              return emit.emitOpError("gives \"")
-                     << emit.getOutput() << "\", which is not declared";
+          .Case([&](exec::EmitOp emit) {
             command.kind = AH_OUTPUT;
-            command.args[0] = output->second;
+            command.args[0] = outputs.lookup(emit.getOutput());
             operands(emit.getFrom());
             return success();
           })
