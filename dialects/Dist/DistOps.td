@@ -37,6 +37,10 @@ def Dist_ProgramAttr : AttrDef<Dist_Dialect, "Program"> {
     `microbatches` of `microbatch_size` samples starting with sample
     `first_sample` of the `global_batch`.
 
+    Constraints:
+    - (C1) rank and stage lie within world and stages;
+    - (C2) counts are positive, and the samples lie within the batch.
+
     Example:
     ```mlir
     #dist.program<device = "n0/1", rank = 1, world = 2, replica = 0, stage = 1, stages = 2,
@@ -47,6 +51,7 @@ def Dist_ProgramAttr : AttrDef<Dist_Dialect, "Program"> {
     "int64_t":$replica, "int64_t":$stage, "int64_t":$stages, "int64_t":$microbatches,
     "int64_t":$microbatch_size, "int64_t":$first_sample, "int64_t":$global_batch);
   let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
 }
 
 def Dist_StageAttr : AttrDef<Dist_Dialect, "Stage"> {
@@ -57,6 +62,11 @@ def Dist_StageAttr : AttrDef<Dist_Dialect, "Stage"> {
     whole tensors. `ranks` of the job's `world` share it in proportion to
     `weights`; `devices` are their names. In such a function the peer of a
     transfer is a stage of the same replica.
+
+    Constraints:
+    - (C1) ranks and stage lie within world and stages;
+    - (C2) counts are positive, and the samples lie within the batch;
+    - (C3) there is a positive weight and a name, a string, for each rank.
 
     Example:
     ```mlir
@@ -70,6 +80,7 @@ def Dist_StageAttr : AttrDef<Dist_Dialect, "Stage"> {
     "::mlir::ArrayAttr":$devices, "int64_t":$microbatches, "int64_t":$microbatch_size,
     "int64_t":$first_sample, "int64_t":$global_batch);
   let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -127,6 +138,8 @@ def Dist_LocalGradientOp : Dist_Op<"local_gradient"> {
     Of the box of the parameter `name` that starts at `offsets` of a whole of
     shape `global_shape`: what the `het.gradient` ops of the same box added up.
 
+    Constraints: (C1) the box lies within the whole.
+
     Example:
     ```mlir
     %g = dist.local_gradient "wte.weight" at [0, 0] of [101, 48] : tensor<101x48xf32>
@@ -135,6 +148,7 @@ def Dist_LocalGradientOp : Dist_Op<"local_gradient"> {
   let arguments = (ins StrAttr:$name, DenseI64ArrayAttr:$offsets, DenseI64ArrayAttr:$global_shape);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$name `at` $offsets `of` $global_shape attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def Dist_NormOp : Dist_Op<"norm"> {
@@ -163,6 +177,9 @@ def Dist_AgreeOp : Dist_Op<"agree"> {
 def Dist_UpdateOp : Dist_Op<"update", [AllTypesMatch<["gradient", "result"]>]> {
   let summary = "The owner's optimizer step on its slice; gives the new bytes";
   let description = [{
+    Constraints: (C1) the box lies within the whole; (C2) gradient and result have
+    one type.
+
     Example:
     ```mlir
     %p = dist.update "wte.weight" at [0, 0] of [101, 48] by %g : tensor<101x48xf32>
@@ -174,6 +191,7 @@ def Dist_UpdateOp : Dist_Op<"update", [AllTypesMatch<["gradient", "result"]>]> {
   let assemblyFormat = [{
     $name `at` $offsets `of` $global_shape `by` $gradient attr-dict `:` type($gradient)
   }];
+  let hasVerifier = 1;
 }
 
 def Dist_StoreParameterOp : Dist_Op<"store_parameter"> {
@@ -181,6 +199,8 @@ def Dist_StoreParameterOp : Dist_Op<"store_parameter"> {
   let description = [{
     `value` is the whole new content of the device's box at `offsets` of the
     parameter: its own update, or the owners' slices put together.
+
+    Constraints: (C1) the box lies within the whole.
 
     Example:
     ```mlir
@@ -190,6 +210,7 @@ def Dist_StoreParameterOp : Dist_Op<"store_parameter"> {
   let arguments = (ins StrAttr:$name, AnyRankedTensor:$value, DenseI64ArrayAttr:$offsets,
     DenseI64ArrayAttr:$global_shape);
   let assemblyFormat = "$name $value `at` $offsets `of` $global_shape attr-dict `:` type($value)";
+  let hasVerifier = 1;
 }
 
 #endif

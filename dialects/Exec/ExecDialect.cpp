@@ -7,6 +7,7 @@
 #include "autohet/Dialect/Exec/Exec.h"
 
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
@@ -101,7 +102,12 @@ LogicalResult ParameterOp::verify() {
       return emitOpError("reaches outside dim ")
              << dim << ": offset " << offset << " and size " << size
              << ", but the whole has " << whole;
-  if (!getStates().empty() && !getOwned()) // parameter_c2
+  auto buffer = getValue().getDefiningOp<BufferOp>();
+  if (getGradient() && buffer &&
+      buffer.getSpace() != Space::parameter) // parameter_c2
+    return emitOpError("has a gradient, but lies in the ")
+           << stringifySpace(buffer.getSpace()) << " space";
+  if (!getStates().empty() && !getOwned())
     return emitOpError("has optimizer state but is not owned here");
   if (getOwned() && !getGradient())
     return emitOpError("is owned here but has no gradient");
@@ -144,6 +150,42 @@ LogicalResult LaunchOp::verify() {
          << getWriteCount() << " of " << getBuffers().size() << " buffers";
 }
 
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(
+      *this, getKernelAttr());
+  if (!kernel)
+    return emitOpError("launches @")
+           << getKernel() << ", which is no function of the module";
+  SmallVector<Type> wanted(kernel.getArgumentTypes());
+  unsigned arguments = wanted.size(), given = getBuffers().size();
+  llvm::append_range(wanted, kernel.getResultTypes());
+  auto bytes = kernel->getAttrOfType<IntegerAttr>(kScratchBytesAttr);
+  unsigned scratch = bytes && given == wanted.size() + 1;
+  if (given != wanted.size() + scratch ||
+      given - getWriteCount() != arguments) // launch_c1
+    return emitOpError("reads ")
+           << given - getWriteCount() << " buffers and writes "
+           << getWriteCount() << ", but @" << getKernel() << " has "
+           << arguments << " arguments and " << wanted.size() - arguments
+           << " results" << (bytes ? " (and scratch memory)" : "");
+  for (auto [i, type] : llvm::enumerate(wanted)) {
+    auto buffer = tensorOf(getBuffers()[i]);
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || tensor.getElementType() != buffer.getElementType() ||
+        tensor.getNumElements() != buffer.getNumElements())
+      return emitOpError("gives ")
+             << buffer << " for " << type << ", "
+             << (i < arguments ? "argument " : "result ")
+             << (i < arguments ? i : i - arguments) << " of @" << getKernel();
+  }
+  if (scratch &&
+      sizeInBytes(tensorOf(getBuffers().back())) < bytes.getInt()) // launch_c3
+    return emitOpError("gives ")
+           << tensorOf(getBuffers().back()) << " as scratch memory, but @"
+           << getKernel() << " needs " << bytes.getInt() << " bytes";
+  return success();
+}
+
 LogicalResult GemmOp::verify() {
   if (getSizes().size() != 4)
     return emitOpError("needs sizes [batch, m, n, k], but has ")
@@ -177,6 +219,41 @@ LogicalResult ReduceOp::verify() {
       return emitOpError("sums ")
              << tensorOf(from) << " into " << tensorOf(getTo());
   return success();
+}
+
+/// The declaration of this name in the program around `op`.
+template <typename DeclarationOp>
+static DeclarationOp findDeclaration(Operation *op, StringRef name) {
+  auto program = op->getParentOfType<ProgramOp>();
+  if (!program)
+    return nullptr;
+  for (auto declaration : program.getBody().front().getOps<DeclarationOp>())
+    if (declaration.getName() == name)
+      return declaration;
+  return nullptr;
+}
+
+LogicalResult FeedOp::verify() {
+  auto input = findDeclaration<InputOp>(*this, getInput());
+  if (!input) // feed_c1
+    return emitOpError("feeds \"") << getInput() << "\", which is not declared";
+  if (input.getType() == tensorOf(getTo()))
+    return success();
+  return emitOpError("feeds \"")
+         << getInput() << "\", which is " << input.getType() << ", to "
+         << tensorOf(getTo());
+}
+
+LogicalResult EmitOp::verify() {
+  auto output = findDeclaration<OutputOp>(*this, getOutput());
+  if (!output) // emit_c1
+    return emitOpError("gives \"")
+           << getOutput() << "\", which is not declared";
+  if (sizeInBytes(cast<RankedTensorType>(output.getType())) ==
+      sizeInBytes(tensorOf(getFrom())))
+    return success();
+  return emitOpError("gives ") << tensorOf(getFrom()) << " as \"" << getOutput()
+                               << "\", which is " << output.getType();
 }
 
 LogicalResult HookOp::verify() {

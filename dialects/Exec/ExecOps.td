@@ -134,8 +134,10 @@ def Exec_ParameterOp : Exec_Op<"parameter", [AttrSizedOperandSegments]> {
     `global_shape`. `owned`: this device updates the slice, keeps its optimizer
     state and counts it in the gradient norm.
 
-    Constraints: (C1) the box lies within the whole; (C2) only a trained slice
-    has a gradient, only an owned one has state.
+    Constraints:
+    - (C1) the box lies within the whole;
+    - (C2) only a slice in the parameter space has a gradient, only an owned one
+      has state, and an owned one has a gradient.
 
     Example:
     ```mlir
@@ -254,14 +256,18 @@ class Exec_Command<string mnemonic, list<Trait> traits = []>
   dag microbatch = (ins DefaultValuedAttr<I64Attr, "0">:$microbatch);
 }
 
-def Exec_LaunchOp : Exec_Command<"launch"> {
+def Exec_LaunchOp : Exec_Command<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs a kernel";
   let description = [{
     The last `write_count` buffers are results, the others operands, in the order of
-    the kernel function's arguments and results.
+    the kernel function's arguments and results. A kernel with
+    `autohet.scratch_bytes` may be given memory behind its results.
 
-    Constraints: (C1) `kernel` is a function with as many arguments and results
-    (checked where the module is at hand); (C2) `write_count` is at most the number of buffers.
+    Constraints:
+    - (C1) `kernel` is a function with as many arguments and results, each of the
+      buffer's size and element type;
+    - (C2) `write_count` is at most the number of buffers;
+    - (C3) what is behind the results is one buffer of the bytes that the kernel asks for.
 
     Example:
     ```mlir
@@ -281,8 +287,7 @@ def Exec_GemmOp : Exec_Command<"gemm"> {
     row-major matrices: a is [m, k] ([k, m] where `transpose_a`), b is [k, n]
     ([n, k] where `transpose_b`), c is [m, n].
 
-    Constraints: (C1) the buffers hold batch·m·k, batch·k·n (k·n where `shared_b`)
-    and batch·m·n elements.
+    Constraints: (C1) the buffers hold batch·m·k, batch·k·n and batch·m·n elements.
 
     Example:
     ```mlir
@@ -406,7 +411,7 @@ def Exec_WaitOp : Exec_Command<"wait"> {
 def Exec_FeedOp : Exec_Command<"feed"> {
   let summary = "Fills a buffer with the microbatch's part of an input";
   let description = [{
-    Constraints: (C1) `input` is declared in the program.
+    Constraints: (C1) `input` is declared in the program, with the buffer's type.
 
     Example:
     ```mlir
@@ -415,6 +420,7 @@ def Exec_FeedOp : Exec_Command<"feed"> {
   }];
   let arguments = !con((ins StrAttr:$input, Exec_BufferType:$to), microbatch);
   let assemblyFormat = "$input $to attr-dict `:` type($to)";
+  let hasVerifier = 1;
 }
 
 def Exec_LossOp : Exec_Command<"loss"> {
@@ -432,7 +438,8 @@ def Exec_LossOp : Exec_Command<"loss"> {
 def Exec_EmitOp : Exec_Command<"emit"> {
   let summary = "Hands a model output to whoever asked for it";
   let description = [{
-    Constraints: (C1) `output` is declared in the program.
+    Constraints: (C1) `output` is declared in the program, with as many bytes as
+    the buffer.
 
     Example:
     ```mlir
@@ -441,6 +448,7 @@ def Exec_EmitOp : Exec_Command<"emit"> {
   }];
   let arguments = !con((ins StrAttr:$output, Exec_BufferType:$from), microbatch);
   let assemblyFormat = "$output $from attr-dict `:` type($from)";
+  let hasVerifier = 1;
 }
 
 def Exec_NormOp : Exec_Command<"norm"> {

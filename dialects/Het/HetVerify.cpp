@@ -1,7 +1,7 @@
 //===- HetVerify.cpp - verifiers of the het ops -----------------------------===//
 //
 // Constraints that inference does not imply. Labels (parameter_c1 ...) are
-// those of HetOps.td and of the test functions in
+// those of the ops' definitions and of the test functions in
 // test/dialects/Het/invalid.mlir.
 //
 //===----------------------------------------------------------------------===//
@@ -34,9 +34,9 @@ ArrayRef<int64_t> GradientOp::getWholeShape() {
 }
 
 /// c1 to c3 of parameter, gradient and whatever else is a box of a tensor.
-static LogicalResult verifyBox(Operation *op, RankedTensorType type,
-                               std::optional<ArrayRef<int64_t>> offsets,
-                               std::optional<ArrayRef<int64_t>> global) {
+LogicalResult autohet::het::verifyBox(Operation *op, RankedTensorType type,
+                                      std::optional<ArrayRef<int64_t>> offsets,
+                                      std::optional<ArrayRef<int64_t>> global) {
   if (!type.hasStaticShape())
     return op->emitOpError("needs a static shape, but has ") << type;
   if (offsets.has_value() != global.has_value())
@@ -202,6 +202,15 @@ LogicalResult AttentionOp::verify() { return verifyAttention(*this); }
 LogicalResult AttentionBackwardOp::verify() {
   if (failed(verifyAttention(*this)))
     return failure();
+  ArrayRef<int64_t> query = typeOf(getQuery()).getShape();
+  SmallVector<int64_t> result(query);
+  result.back() = typeOf(getValue()).getDimSize(3);
+  for (auto [value, name, shape] :
+       {std::tuple{getResult(), "result", ArrayRef<int64_t>(result)},
+        {getLogSumExp(), "log_sum_exp", query.drop_back()}})
+    if (typeOf(value).getShape() != shape) // attention_backward_c5
+      return emitOpError() << name << " must be [" << shape << "], but is "
+                           << value.getType();
   return verifyAlike(*this, getResult(), getGradient(), "gradient");
 }
 

@@ -278,9 +278,45 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
     return success();
   }
 
+  LogicalResult checkBatch(const Plan &plan) {
+    int64_t samples = 0;
+    for (const Replica &replica : plan.replicas)
+      samples += replica.microbatch_size * replica.microbatches;
+    if (samples == plan.global_batch)
+      return success();
+    return error("replicas do " + llvm::Twine(samples) +
+                 " samples a step, the plan says " +
+                 llvm::Twine(plan.global_batch));
+  }
+
+  /// Each of the model's units in exactly one stage.
+  FailureOr<llvm::StringMap<unsigned>>
+  placeUnits(const Replica &replica, size_t r, const UnitTable &table) {
+    llvm::StringMap<unsigned> stageOfUnit;
+    std::string who = llvm::formatv("replica {0}", r);
+    for (auto [s, stage] : llvm::enumerate(replica.stages))
+      for (StringRef spec : stage.units) {
+        llvm::Expected<std::vector<unsigned>> units = expandUnits(spec, table);
+        if (!units)
+          return error(who + ", stage " + llvm::Twine(s) + ": " +
+                       llvm::toString(units.takeError()));
+        for (unsigned unit : *units)
+          if (auto [place, isNew] =
+                  stageOfUnit.try_emplace(table.units[unit].id, s);
+              !isNew)
+            return error(who + " has unit " + place->first() + " in stage " +
+                         llvm::Twine(place->second) + " and in stage " +
+                         llvm::Twine(s));
+      }
+    for (const Unit &unit : table.units)
+      if (!stageOfUnit.count(unit.id))
+        return error(who + " has unit " + unit.id + " in no stage");
+    return stageOfUnit;
+  }
+
   LogicalResult assign() {
     FailureOr<Plan> plan = readPlan();
-    if (failed(plan))
+    if (failed(plan) || failed(checkBatch(*plan)))
       return failure();
     llvm::DenseMap<int64_t, func::FuncOp> models;
     for (auto func : getOperation().getOps<func::FuncOp>())
@@ -298,41 +334,21 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
       FailureOr<UnitTable> table = unitsOf(model);
       if (failed(table))
         return failure();
-      llvm::StringMap<unsigned> stageOfUnit;
+      FailureOr<llvm::StringMap<unsigned>> stageOfUnit =
+          placeUnits(replica, r, *table);
+      if (failed(stageOfUnit))
+        return failure();
       SmallVector<dist::StageAttr> attributes;
       for (auto [s, stage] : llvm::enumerate(replica.stages)) {
         if (failed(checkDevices(stage, r, s)))
           return failure();
-        for (StringRef spec : stage.units) {
-          llvm::Expected<std::vector<unsigned>> units =
-              expandUnits(spec, *table);
-          if (!units)
-            return error("replica " + llvm::Twine(r) + ", stage " +
-                         llvm::Twine(s) + ": " +
-                         llvm::toString(units.takeError()));
-          for (unsigned unit : *units)
-            if (!stageOfUnit.try_emplace(table->units[unit].id, s).second)
-              return error(
-                  "replica " + llvm::Twine(r) + " has unit " +
-                  table->units[unit].id + " in stage " +
-                  llvm::Twine(stageOfUnit.lookup(table->units[unit].id)) +
-                  " and in stage " + llvm::Twine(s));
-        }
         attributes.push_back(stageAttr(replica, stage, r, s, ranks, firstSample,
                                        plan->global_batch));
       }
-      for (const Unit &unit : table->units)
-        if (!stageOfUnit.count(unit.id))
-          return error("replica " + llvm::Twine(r) + " has unit " + unit.id +
-                       " in no stage");
-      if (failed(ReplicaCutter(model, attributes, stageOfUnit).run()))
+      if (failed(ReplicaCutter(model, attributes, *stageOfUnit).run()))
         return failure();
       firstSample += replica.microbatch_size * replica.microbatches;
     }
-    if (firstSample != plan->global_batch)
-      return error("replicas do " + llvm::Twine(firstSample) +
-                   " samples a step, the plan says " +
-                   llvm::Twine(plan->global_batch));
     for (auto &[batch, model] : models)
       model.erase();
     return success();

@@ -57,7 +57,7 @@ exec.program @parameter_c1 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 fro
 
 // -----
 
-exec.program @parameter_c2 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+exec.program @parameter_c2_state rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
   %p = exec.buffer "p" parameter : !exec.buffer<tensor<4x2xf32>>
   // expected-error @+1 {{has optimizer state but is not owned here}}
   exec.parameter "p" of [4, 2] at [0, 0] %p gradient %p states %p : (!exec.buffer<tensor<4x2xf32>>, !exec.buffer<tensor<4x2xf32>>, !exec.buffer<tensor<4x2xf32>>)
@@ -65,7 +65,7 @@ exec.program @parameter_c2 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 fro
 
 // -----
 
-exec.program @parameter_owned rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+exec.program @parameter_c2_owned rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
   %p = exec.buffer "p" parameter : !exec.buffer<tensor<4x2xf32>>
   // expected-error @+1 {{is owned here but has no gradient}}
   exec.parameter "p" of [4, 2] at [0, 0] owned %p : (!exec.buffer<tensor<4x2xf32>>)
@@ -218,4 +218,125 @@ exec.program @recv_c2 rank 0 of 2 replica 0 stage 0 microbatches 1 of 1 from 0 b
     // expected-error @+1 {{has channel 1048576, wanted 0 to 1048575}}
     exec.recv %x from 1 channel 1048576 event %e : !exec.buffer<tensor<2x3xf32>>
   }
+}
+
+// -----
+
+exec.program @launch_c1_name rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xf32>>
+  %y = exec.buffer "y" arena : !exec.buffer<tensor<5xf32>>
+  exec.stream "compute" {
+    // expected-error @+1 {{launches @gelu_0, which is no function of the module}}
+    exec.launch @gelu_0(%x, %x) writes 1 : !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<2x3xf32>>
+  }
+}
+
+// -----
+
+func.func private @gelu_0(tensor<2x3xf32>) -> tensor<2x3xf32>
+exec.program @launch_c1_count rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xf32>>
+  %y = exec.buffer "y" arena : !exec.buffer<tensor<5xf32>>
+  exec.stream "compute" {
+    // expected-error @+1 {{reads 2 buffers and writes 1, but @gelu_0 has 1 arguments and 1 results}}
+    exec.launch @gelu_0(%x, %x, %x) writes 1 : !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<2x3xf32>>
+  }
+}
+
+// -----
+
+func.func private @gelu_0(tensor<2x3xf32>) -> tensor<2x3xf32>
+exec.program @launch_c1_writes rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xf32>>
+  %y = exec.buffer "y" arena : !exec.buffer<tensor<5xf32>>
+  exec.stream "compute" {
+    // expected-error @+1 {{reads 2 buffers and writes 0, but @gelu_0 has 1 arguments and 1 results}}
+    exec.launch @gelu_0(%x, %x) writes 0 : !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<2x3xf32>>
+  }
+}
+
+// -----
+
+func.func private @gelu_0(tensor<2x3xf32>) -> tensor<2x3xf32>
+exec.program @launch_c1_type rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xf32>>
+  %y = exec.buffer "y" arena : !exec.buffer<tensor<5xf32>>
+  exec.stream "compute" {
+    // expected-error @+1 {{gives 'tensor<5xf32>' for 'tensor<2x3xf32>', result 0 of @gelu_0}}
+    exec.launch @gelu_0(%x, %y) writes 1 : !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<5xf32>>
+  }
+}
+
+// -----
+
+func.func private @softmax_0(tensor<2x3xf32>) -> tensor<2x3xf32> attributes {autohet.scratch_bytes = 24 : i64}
+exec.program @launch_c3 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xf32>>
+  %y = exec.buffer "y" arena : !exec.buffer<tensor<5xf32>>
+  exec.stream "compute" {
+    // expected-error @+1 {{gives 'tensor<5xf32>' as scratch memory, but @softmax_0 needs 24 bytes}}
+    exec.launch @softmax_0(%x, %x, %y) writes 2 : !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<5xf32>>
+  }
+}
+
+// -----
+
+func.func private @gelu_0(tensor<2x3xf32>) -> tensor<2x3xf32>
+exec.program @launch_c3_none rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xf32>>
+  %y = exec.buffer "y" arena : !exec.buffer<tensor<5xf32>>
+  exec.stream "compute" {
+    // expected-error @+1 {{reads 1 buffers and writes 2, but @gelu_0 has 1 arguments and 1 results}}
+    exec.launch @gelu_0(%x, %x, %x) writes 2 : !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<2x3xf32>>, !exec.buffer<tensor<2x3xf32>>
+  }
+}
+
+// -----
+
+exec.program @feed_c1 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xf32>>
+  exec.stream "compute" {
+    // expected-error @+1 {{feeds "ids", which is not declared}}
+    exec.feed "ids" %x : !exec.buffer<tensor<2x3xf32>>
+  }
+}
+
+// -----
+
+exec.program @feed_c1_type rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  exec.input "ids" role "input" kind "tokens" batch_dim 0 vocabulary 0 : tensor<2x3xi64>
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xf32>>
+  exec.stream "compute" {
+    // expected-error @+1 {{feeds "ids", which is 'tensor<2x3xi64>', to 'tensor<2x3xf32>'}}
+    exec.feed "ids" %x : !exec.buffer<tensor<2x3xf32>>
+  }
+}
+
+// -----
+
+exec.program @emit_c1 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xf32>>
+  exec.stream "compute" {
+    // expected-error @+1 {{gives "logits", which is not declared}}
+    exec.emit "logits" %x : !exec.buffer<tensor<2x3xf32>>
+  }
+}
+
+// -----
+
+exec.program @emit_c1_size rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  exec.output "logits" of [2, 4] at [0, 0] batch_dim 0 : tensor<2x4xf32>
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<2x3xf32>>
+  exec.stream "compute" {
+    // expected-error @+1 {{gives 'tensor<2x3xf32>' as "logits", which is 'tensor<2x4xf32>'}}
+    exec.emit "logits" %x : !exec.buffer<tensor<2x3xf32>>
+  }
+}
+
+// -----
+
+exec.program @parameter_c2_gradient rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %p = exec.buffer "p" constant : !exec.buffer<tensor<4x2xf32>>
+  // expected-error @+1 {{has a gradient, but lies in the constant space}}
+  exec.parameter "p" of [4, 2] at [0, 0] %p gradient %p : (!exec.buffer<tensor<4x2xf32>>, !exec.buffer<tensor<4x2xf32>>)
 }

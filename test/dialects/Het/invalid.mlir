@@ -492,3 +492,236 @@ func.func @unit(%a: tensor<2xf32>) {
 func.func @role(%a: tensor<2xf32> {het.role = "weights"}) {
   return
 }
+
+//===----------------------------------------------------------------------===//
+// Constraints on result types: what inference finds stands against what is
+// written.
+//===----------------------------------------------------------------------===//
+
+// -----
+
+func.func @constant_c1() {
+  // expected-error @+2 {{inferred type(s) 'tensor<2xf32>' are incompatible with return type(s) of operation 'tensor<3xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = "het.constant"() {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @unary_c1(%a: tensor<2xf32>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<2xf32>' are incompatible with return type(s) of operation 'tensor<3xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = het.neg %a : (tensor<2xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @not_c1(%a: tensor<2xi1>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<2xi1>' are incompatible with return type(s) of operation 'tensor<3xi1>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = het.not %a : (tensor<2xi1>) -> tensor<3xi1>
+  return
+}
+
+// -----
+
+func.func @is_nan_c1(%a: tensor<2xf32>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<2xi1>' are incompatible with return type(s) of operation 'tensor<3xi1>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = het.is_nan %a : (tensor<2xf32>) -> tensor<3xi1>
+  return
+}
+
+// -----
+
+func.func @cast_c1(%a: tensor<2xi64>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<2xf32>' are incompatible with return type(s) of operation 'tensor<3xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = het.cast %a {to = f32} : (tensor<2xi64>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @gelu_c1(%a: tensor<2xf32>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<2xf32>' are incompatible with return type(s) of operation 'tensor<3xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = het.gelu erf %a : (tensor<2xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @dropout_c2(%a: tensor<2xf32>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<2xf32>' are incompatible with return type(s) of operation 'tensor<3xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = het.dropout %a {p = 0.5 : f64, op_id = 0 : i64} : (tensor<2xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @softmax_c1_type(%a: tensor<2xf32>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<2xf32>' are incompatible with return type(s) of operation 'tensor<3xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = het.softmax %a : (tensor<2xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @layer_norm_c2(%a: tensor<2x3xf32>, %b: tensor<3xf32>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<2x3xf32>', 'tensor<2xf32>', 'tensor<2xf32>' are incompatible with return type(s) of operation 'tensor<2x3xf32>', 'tensor<3xf32>', 'tensor<2xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:3 = het.layer_norm %a, %b, %b {epsilon = 1.0e-5 : f64} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @rms_norm_c2(%a: tensor<2x3xf32>, %b: tensor<3xf32>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<2x3xf32>', 'tensor<2xf32>' are incompatible with return type(s) of operation 'tensor<2x3xf32>', 'tensor<3xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:2 = het.rms_norm %a, %b {epsilon = 1.0e-5 : f64} : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
+  return
+}
+
+// -----
+
+func.func @embedding_c1_type(%a: tensor<7x4xf32>, %b: tensor<2xi64>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<2x4xf32>' are incompatible with return type(s) of operation 'tensor<2x7xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = het.embedding %a, %b : (tensor<7x4xf32>, tensor<2xi64>) -> tensor<2x7xf32>
+  return
+}
+
+// -----
+
+func.func @embedding_backward_c1_type(%a: tensor<2xi64>, %b: tensor<2x4xf32>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<7x4xf32>' are incompatible with return type(s) of operation 'tensor<6x4xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = het.embedding_backward %a, %b {rows = 7 : i64} : (tensor<2xi64>, tensor<2x4xf32>) -> tensor<6x4xf32>
+  return
+}
+
+//===----------------------------------------------------------------------===//
+// Constraints that adjoints share with their ops.
+//===----------------------------------------------------------------------===//
+
+// -----
+
+func.func @logical_c1(%a: tensor<2xi1>, %b: tensor<3xi1>) {
+  // expected-error @+2 {{shapes [2] and [3] do not broadcast}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = het.and %a, %b : (tensor<2xi1>, tensor<3xi1>) -> tensor<3xi1>
+  return
+}
+
+// -----
+
+func.func @compare_c2(%a: tensor<2xf32>, %b: tensor<3xf32>) {
+  // expected-error @+2 {{shapes [2] and [3] do not broadcast}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = het.compare lt %a, %b : (tensor<2xf32>, tensor<3xf32>) -> tensor<3xi1>
+  return
+}
+
+// -----
+
+func.func @silu_backward_c1(%a: tensor<2xf32>, %b: tensor<3xf32>) {
+  // expected-error @+2 {{operand and gradient must have one type, but have 'tensor<2xf32>' and 'tensor<3xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = het.silu_backward %a, %b : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @softmax_backward_c1(%a: tensor<2xf32>, %b: tensor<3xf32>) {
+  // expected-error @+2 {{operand and gradient must have one type, but have 'tensor<2xf32>' and 'tensor<3xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = het.softmax_backward %a, %b : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @gradient_c1(%a: tensor<2xf32>) {
+  // expected-error @+1 {{has offsets without a global shape}}
+  "het.gradient"(%a) {name = "w", offsets = array<i64: 0>} : (tensor<2xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @gradient_c3(%a: tensor<?xf32>) {
+  // expected-error @+1 {{needs a static shape, but has 'tensor<?xf32>'}}
+  het.gradient "w" %a : tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @layer_norm_backward_c1(%a: tensor<2x3xf32>, %b: tensor<2xf32>) {
+  // expected-error @+1 {{scale must be [3], the operand's last extent, but is 'tensor<2xf32>'}}
+  %0:3 = het.layer_norm_backward %a, %b, %b, %b, %a : (tensor<2x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @rms_norm_backward_c1(%a: tensor<2x3xf32>, %b: tensor<2xf32>) {
+  // expected-error @+1 {{scale must be [3], the operand's last extent, but is 'tensor<2xf32>'}}
+  %0:2 = het.rms_norm_backward %a, %b, %b, %a : (tensor<2x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @rms_norm_backward_c3(%a: tensor<2x3xf32>, %b: tensor<3xf32>, %c: tensor<2xf32>) {
+  // expected-error @+1 {{gradient must have type 'tensor<2x3xf32>', but has 'tensor<3xf32>'}}
+  %0:2 = het.rms_norm_backward %a, %b, %c, %b : (tensor<2x3xf32>, tensor<3xf32>, tensor<2xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_backward_c1(%q: tensor<2x1x5x8xf32>, %k: tensor<2x1x5x4xf32>, %v: tensor<2x1x5x8xf32>, %r: tensor<2x1x5x8xf32>, %l: tensor<2x1x5xf32>, %g: tensor<2x1x5x8xf32>) {
+  // expected-error @+1 {{query [B, H, S, D], key [B, K, T, D] and value [B, K, T, Dv] do not agree: 'tensor<2x1x5x8xf32>', 'tensor<2x1x5x4xf32>', 'tensor<2x1x5x8xf32>'}}
+  %0:3 = het.attention_backward %q, %k, %v, %r, %l, %g {scale = 1.0 : f64, kv_heads = array<i64: 0>} : (tensor<2x1x5x8xf32>, tensor<2x1x5x4xf32>, tensor<2x1x5x8xf32>, tensor<2x1x5x8xf32>, tensor<2x1x5xf32>, tensor<2x1x5x8xf32>) -> (tensor<2x1x5x8xf32>, tensor<2x1x5x4xf32>, tensor<2x1x5x8xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_backward_c2(%q: tensor<2x1x5x8xf32>, %k: tensor<2x1x5x8xf32>, %v: tensor<2x1x5x8xf32>, %r: tensor<2x1x5x8xf32>, %l: tensor<2x1x5xf32>, %g: tensor<2x1x5x8xf32>) {
+  // expected-error @+1 {{maps 2 heads, but query has 1}}
+  %0:3 = het.attention_backward %q, %k, %v, %r, %l, %g {scale = 1.0 : f64, kv_heads = array<i64: 0, 0>} : (tensor<2x1x5x8xf32>, tensor<2x1x5x8xf32>, tensor<2x1x5x8xf32>, tensor<2x1x5x8xf32>, tensor<2x1x5xf32>, tensor<2x1x5x8xf32>) -> (tensor<2x1x5x8xf32>, tensor<2x1x5x8xf32>, tensor<2x1x5x8xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_backward_c5(%q: tensor<2x1x5x8xf32>, %k: tensor<2x1x5x8xf32>, %v: tensor<2x1x5x8xf32>, %r: tensor<2x1x5x8xf32>, %l: tensor<2x5xf32>, %g: tensor<2x1x5x8xf32>) {
+  // expected-error @+1 {{log_sum_exp must be [2, 1, 5], but is 'tensor<2x5xf32>'}}
+  %0:3 = het.attention_backward %q, %k, %v, %r, %l, %g {scale = 1.0 : f64, kv_heads = array<i64: 0>} : (tensor<2x1x5x8xf32>, tensor<2x1x5x8xf32>, tensor<2x1x5x8xf32>, tensor<2x1x5x8xf32>, tensor<2x5xf32>, tensor<2x1x5x8xf32>) -> (tensor<2x1x5x8xf32>, tensor<2x1x5x8xf32>, tensor<2x1x5x8xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_backward_c5_result(%q: tensor<2x1x5x8xf32>, %k: tensor<2x1x5x8xf32>, %v: tensor<2x1x5x8xf32>, %r: tensor<2x1x5x4xf32>, %l: tensor<2x1x5xf32>, %g: tensor<2x1x5x4xf32>) {
+  // expected-error @+1 {{result must be [2, 1, 5, 8], but is 'tensor<2x1x5x4xf32>'}}
+  %0:3 = het.attention_backward %q, %k, %v, %r, %l, %g {scale = 1.0 : f64, kv_heads = array<i64: 0>} : (tensor<2x1x5x8xf32>, tensor<2x1x5x8xf32>, tensor<2x1x5x8xf32>, tensor<2x1x5x4xf32>, tensor<2x1x5xf32>, tensor<2x1x5x4xf32>) -> (tensor<2x1x5x8xf32>, tensor<2x1x5x8xf32>, tensor<2x1x5x8xf32>)
+  return
+}
+
+// -----
+
+func.func @cross_entropy_backward_c2(%a: tensor<2x3xf32>, %b: tensor<2xi64>, %c: tensor<2xf32>) {
+  // expected-error @+1 {{operand #3 must be 0D tensor of 32-bit float values, but got 'tensor<2xf32>'}}
+  %0 = het.cross_entropy_backward %a, %b, %c, %c {ignore_index = -100 : i64} : (tensor<2x3xf32>, tensor<2xi64>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  return
+}

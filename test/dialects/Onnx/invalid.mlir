@@ -8,6 +8,14 @@ func.func @neither() {
 
 // -----
 
+func.func @both() {
+  // expected-error @+1 {{needs either a value or a file, an offset and bytes}}
+  %w = onnx.initializer "w" value dense<[1, 2]> : tensor<2xi64> file "m.onnx" offset 0 bytes 16 : tensor<2xi64>
+  return
+}
+
+// -----
+
 func.func @value_type() {
   // expected-error @+1 {{value has type 'tensor<2xi64>', wanted the result's 'tensor<3xi64>'}}
   %w = onnx.initializer "w" value dense<[1, 2]> : tensor<2xi64> : tensor<3xi64>

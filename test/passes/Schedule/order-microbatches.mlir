@@ -5,8 +5,8 @@
 // RUN: autohet-opt %s --exec-order-microbatches=schedule=gpipe | FileCheck %s --check-prefix=GPIPE
 // RUN: sed 's/microbatches = 4/microbatches = 2/' %s | autohet-opt --exec-order-microbatches \
 // RUN:   | FileCheck %s --check-prefix=SHORT
-// RUN: sed 's/microbatches = 4/microbatches = 8/' %s | autohet-opt --exec-order-microbatches > %t.8
-// RUN: sed 's/microbatches = 4/microbatches = 1024/' %s | autohet-opt --exec-order-microbatches > %t.1024
+// RUN: sed 's/microbatches = 4/microbatches = 8/; s/global_batch = 8/global_batch = 2048/' %s | autohet-opt --exec-order-microbatches > %t.8
+// RUN: sed 's/microbatches = 4/microbatches = 1024/; s/global_batch = 8/global_batch = 2048/' %s | autohet-opt --exec-order-microbatches > %t.1024
 // RUN: sed 's/1024/8/; s/loop 0 to 1022/loop 0 to 6/; s/1022/6/; s/1023/7/; s/1021/5/; s/1020/4/' %t.1024 | diff %t.8 -
 
 // CHECK: module attributes {exec.optimizer = "adamw"}

@@ -3,6 +3,15 @@
 //
 // RUN: autohet-opt %s --exec-plan-memory | FileCheck %s
 
+func.func private @make64() -> tensor<64xf32>
+func.func private @grow(tensor<64xf32>) -> tensor<128xf32>
+func.func private @shrink(tensor<128xf32>) -> tensor<64xf32>
+func.func private @look(tensor<64xf32>)
+func.func private @make() -> tensor<8xf32>
+func.func private @map(tensor<8xf32>) -> tensor<8xf32>
+func.func private @fork(tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+func.func private @join(tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+
 // %a is over when %c begins; %b meets both. The largest is placed first.
 // CHECK-LABEL: exec.program @shared
 // CHECK-SAME:    bytes [768, 0, 0, 0, 0, 0]
@@ -14,10 +23,10 @@ exec.program @shared rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 ba
   %b = exec.buffer "b" arena : !exec.buffer<tensor<128xf32>>
   %c = exec.buffer "c" arena : !exec.buffer<tensor<64xf32>>
   exec.stream "compute" {
-    exec.launch @k(%a) writes 1 : !exec.buffer<tensor<64xf32>>
-    exec.launch @k(%a, %b) writes 1 : !exec.buffer<tensor<64xf32>>, !exec.buffer<tensor<128xf32>>
-    exec.launch @k(%b, %c) writes 1 : !exec.buffer<tensor<128xf32>>, !exec.buffer<tensor<64xf32>>
-    exec.launch @k(%c) writes 0 : !exec.buffer<tensor<64xf32>>
+    exec.launch @make64(%a) writes 1 : !exec.buffer<tensor<64xf32>>
+    exec.launch @grow(%a, %b) writes 1 : !exec.buffer<tensor<64xf32>>, !exec.buffer<tensor<128xf32>>
+    exec.launch @shrink(%b, %c) writes 1 : !exec.buffer<tensor<128xf32>>, !exec.buffer<tensor<64xf32>>
+    exec.launch @look(%c) writes 0 : !exec.buffer<tensor<64xf32>>
   }
 }
 
@@ -41,10 +50,10 @@ exec.program @kept rank 0 of 1 replica 0 stage 0 microbatches 4 of 1 from 0 batc
   %v = exec.event "moved" : index
   exec.stream "compute" {
     exec.loop 0 to 4 {
-      exec.launch @k(%k, %d) writes 1 : !exec.buffer<tensor<8xf32>>, !exec.buffer<tensor<8xf32>>
-      exec.launch @k(%d, %k, %f) writes 2 : !exec.buffer<tensor<8xf32>>, !exec.buffer<tensor<8xf32>>, !exec.buffer<tensor<8xf32>>
-      exec.launch @k(%f, %e) writes 1 : !exec.buffer<tensor<8xf32>>, !exec.buffer<tensor<8xf32>>
-      exec.launch @k(%e, %f, %s) writes 1 : !exec.buffer<tensor<8xf32>>, !exec.buffer<tensor<8xf32>>, !exec.buffer<tensor<8xf32>>
+      exec.launch @map(%k, %d) writes 1 : !exec.buffer<tensor<8xf32>>, !exec.buffer<tensor<8xf32>>
+      exec.launch @fork(%d, %k, %f) writes 2 : !exec.buffer<tensor<8xf32>>, !exec.buffer<tensor<8xf32>>, !exec.buffer<tensor<8xf32>>
+      exec.launch @map(%f, %e) writes 1 : !exec.buffer<tensor<8xf32>>, !exec.buffer<tensor<8xf32>>
+      exec.launch @join(%e, %f, %s) writes 1 : !exec.buffer<tensor<8xf32>>, !exec.buffer<tensor<8xf32>>, !exec.buffer<tensor<8xf32>>
     }
   }
   exec.stream "send" communication {
@@ -64,11 +73,11 @@ exec.program @underway rank 0 of 2 replica 0 stage 0 microbatches 1 of 1 from 0 
   %l = exec.buffer "later" arena : !exec.buffer<tensor<8xf32>>
   %v = exec.event "sent" : index
   exec.stream "compute" {
-    exec.launch @k(%s) writes 1 : !exec.buffer<tensor<8xf32>>
+    exec.launch @make(%s) writes 1 : !exec.buffer<tensor<8xf32>>
     exec.send %s to 1 channel 0 event %v : !exec.buffer<tensor<8xf32>>
-    exec.launch @k(%m) writes 1 : !exec.buffer<tensor<8xf32>>
+    exec.launch @make(%m) writes 1 : !exec.buffer<tensor<8xf32>>
     exec.wait %v
-    exec.launch @k(%l) writes 1 : !exec.buffer<tensor<8xf32>>
+    exec.launch @make(%l) writes 1 : !exec.buffer<tensor<8xf32>>
   }
 }
 

@@ -6,6 +6,11 @@
 
 // UNPLANNED: error: has no planned memory: run exec-plan-memory first
 
+func.func private @p() -> tensor<8xf32>
+func.func private @q(tensor<32xf32>) -> tensor<8xf32> attributes {autohet.scratch_bytes = 1024 : i64}
+func.func private @r() -> tensor<16xf32>
+func.func private @s(tensor<16xf32>) -> tensor<32xf32>
+
 // CHECK:      memory parameters gradients state constants activations messages scratch gaps total
 // At the launch of @q: x, what has come, and scratch; y has not begun.
 // CHECK-NEXT: n0/0 64 B 64 B 128 B 64 B 64 B 128 B 1 KiB 0 B 1.50 KiB
@@ -33,7 +38,7 @@ exec.program @"n0/1" rank 1 of 2 replica 0 stage 0 microbatches 1 of 1 from 0 ba
   %a = exec.buffer "a" arena : !exec.buffer<tensor<16xf32>>
   %b = exec.buffer "b" arena : !exec.buffer<tensor<32xf32>>
   exec.stream "compute" {
-    exec.launch @p(%a) writes 1 : !exec.buffer<tensor<16xf32>>
-    exec.launch @q(%a, %b) writes 1 : !exec.buffer<tensor<16xf32>>, !exec.buffer<tensor<32xf32>>
+    exec.launch @r(%a) writes 1 : !exec.buffer<tensor<16xf32>>
+    exec.launch @s(%a, %b) writes 1 : !exec.buffer<tensor<16xf32>>, !exec.buffer<tensor<32xf32>>
   }
 }

@@ -68,6 +68,12 @@ broadcastShapes(llvm::ArrayRef<int64_t> lhs, llvm::ArrayRef<int64_t> rhs);
 mlir::Value reduceToType(mlir::OpBuilder &builder, mlir::Location loc,
                          mlir::Value value, mlir::RankedTensorType type);
 
+/// Verifies that `type` is a box at `offsets` of a tensor of shape `global`;
+/// both are absent where it is the whole. Also for ops of other dialects.
+llvm::LogicalResult verifyBox(mlir::Operation *op, mlir::RankedTensorType type,
+                              std::optional<llvm::ArrayRef<int64_t>> offsets,
+                              std::optional<llvm::ArrayRef<int64_t>> global);
+
 /// Whether differentiate built the op.
 bool isBackward(mlir::Operation *op);
 
