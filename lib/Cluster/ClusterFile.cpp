@@ -37,11 +37,7 @@ public:
 
   llvm::Expected<Cluster> read(const Tree &tree, bool kindsOnly) {
     MappingReader reader(tree, "a cluster file", errors);
-    int64_t format = 0;
-    if (reader.required("format", format, 1) && format != 1)
-      errors.add(tree.find("format")->location,
-                 "format " + llvm::Twine(format) +
-                     " is not supported; this version reads format 1");
+    reader.requireFormat(1);
     if (const Tree *kinds = reader.require("kinds"))
       readKinds(*kinds);
     for (const Tree &node : reader.items("nodes", !kindsOnly))

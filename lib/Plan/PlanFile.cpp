@@ -13,8 +13,7 @@ namespace json = llvm::json;
 
 namespace autohet {
 
-//===-- Names
-//--------------------------------------------------------------===//
+//===-- Names -------------------------------------------------------------===//
 
 llvm::StringRef scheduleName(Schedule schedule) {
   return schedule == Schedule::GPipe ? "gpipe" : "1f1b";
@@ -55,8 +54,7 @@ double stateBytesPerByte(OptimizerKind optimizer) {
   return hasMoments ? 2 : 0;
 }
 
-//===-- Equality
-//-----------------------------------------------------------===//
+//===-- Equality ----------------------------------------------------------===//
 
 bool Stage::operator==(const Stage &other) const {
   return std::tie(units, devices, tensor_parallel) ==
@@ -76,8 +74,7 @@ bool Plan::operator==(const Plan &other) const {
   return fields(*this) == fields(other);
 }
 
-//===-- Writing
-//------------------------------------------------------------===//
+//===-- Writing -----------------------------------------------------------===//
 
 namespace {
 
@@ -135,8 +132,7 @@ std::string formatPlan(const Plan &plan) {
 
 uint64_t planHash(const Plan &plan) { return hashBytes(formatPlan(plan)); }
 
-//===-- Reading
-//------------------------------------------------------------===//
+//===-- Reading -----------------------------------------------------------===//
 
 namespace {
 
@@ -146,13 +142,9 @@ public:
 
   llvm::Expected<Plan> read(const Tree &tree) {
     MappingReader reader(tree, "a plan", errors);
-    int64_t format = 0;
-    if (reader.required("format", format, 1) && format != 1)
-      errors.add(tree.find("format")->location,
-                 "format " + llvm::Twine(format) +
-                     " is not supported; this version reads format 1");
+    reader.requireFormat(1);
     if (const Tree *hash = reader.get("structure_hash"))
-      readHash(*hash);
+      readHash(*hash, "'structure_hash'", plan.structure_hash, errors);
     reader.required("global_batch", plan.global_batch, 1);
     readName(reader, "optimizer", "none, sgd, adam, adamw", parseOptimizer,
              plan.optimizer);
@@ -168,19 +160,6 @@ public:
   }
 
 private:
-  void readHash(const Tree &tree) {
-    std::string text;
-    if (!readString(tree, "'structure_hash'", text, errors))
-      return;
-    std::optional<uint64_t> hash = parseHash(text);
-    if (!hash)
-      errors.add(tree.location, "'structure_hash' must be 16 lower-case "
-                                "hexadecimal digits, found '" +
-                                    text + "'");
-    else
-      plan.structure_hash = *hash;
-  }
-
   template <typename T>
   void readName(MappingReader &reader, llvm::StringRef key,
                 llvm::StringRef known,

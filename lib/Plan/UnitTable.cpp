@@ -38,8 +38,7 @@ double UnitTable::parameterBytes(unsigned unit) const {
   return bytes;
 }
 
-//===-- Writing
-//------------------------------------------------------------===//
+//===-- Writing -----------------------------------------------------------===//
 
 // One line a unit and a parameter: people read and diff this.
 std::string formatUnitTable(const UnitTable &table) {
@@ -86,8 +85,7 @@ std::string formatUnitTable(const UnitTable &table) {
   return text;
 }
 
-//===-- Reading
-//------------------------------------------------------------===//
+//===-- Reading -----------------------------------------------------------===//
 
 namespace {
 
@@ -97,19 +95,9 @@ public:
 
   llvm::Expected<UnitTable> read(const Tree &tree) {
     MappingReader reader(tree, "a unit table", errors);
-    int64_t format = 0;
-    if (reader.required("format", format, 1) && format != 1)
-      errors.add(tree.find("format")->location,
-                 "format " + llvm::Twine(format) +
-                     " is not supported; this version reads format 1");
-    std::string hash;
-    if (reader.required("structure_hash", hash)) {
-      if (std::optional<uint64_t> parsed = parseHash(hash))
-        table.structure_hash = *parsed;
-      else
-        errors.add(tree.find("structure_hash")->location,
-                   "a hash is 16 lower-case hexadecimal digits");
-    }
+    reader.requireFormat(1);
+    if (const Tree *hash = reader.require("structure_hash"))
+      readHash(*hash, "'structure_hash'", table.structure_hash, errors);
     for (const Tree &item : reader.items("parameters", true))
       readParameter(item);
     for (const Tree &item : reader.items("units", true))

@@ -12,13 +12,45 @@ static constexpr unsigned maxRounds = 20;
 // What GPipe must gain over one-forward-one-backward.
 static constexpr double gpipeGain = 0.01;
 
-bool isBetter(double seconds, Schedule schedule,
-              const std::optional<PlannedStep> &best) {
+/// GPipe holds all microbatches' activations: it must be faster to be worth
+/// that.
+static bool isBetter(double seconds, Schedule schedule,
+                     const std::optional<PlannedStep> &best) {
   if (!best)
     return true;
   bool mustGain =
       schedule == Schedule::GPipe && best->plan.schedule != Schedule::GPipe;
   return seconds * (mustGain ? 1 + gpipeGain : 1) < best->evaluation.step_s;
+}
+
+bool keepIfBetter(const ResolvedPlan &plan, const CostModel &costs,
+                  const PlannerOptions &options,
+                  std::optional<PlannedStep> &best,
+                  llvm::function_ref<void(const PlanEvaluation &)> seen) {
+  bool improved = false;
+  for (Schedule schedule : {Schedule::OneForwardOneBackward, Schedule::GPipe}) {
+    if (options.schedule && schedule != *options.schedule)
+      continue;
+    PlanEvaluation evaluation =
+        evaluatePlan(plan, schedule, options.state_owner, costs);
+    bool fits =
+        llvm::all_of(evaluation.devices, [&](const DeviceEvaluation &entry) {
+          return entry.memory.total() <=
+                 options.memory_fraction *
+                     costs.machines().kindOf(entry.device).memory_bytes;
+        });
+    if (!fits)
+      continue;
+    seen(evaluation);
+    if (!isBetter(evaluation.step_s, schedule, best))
+      continue;
+    best.emplace();
+    best->resolved = plan;
+    best->plan.schedule = schedule;
+    best->evaluation = std::move(evaluation);
+    improved = true;
+  }
+  return improved;
 }
 
 void writePlan(PlannedStep &step, const CostModel &costs,
@@ -75,32 +107,13 @@ void Finalists::consider(const Grouping &grouping) {
 }
 
 bool Finalists::consider(ResolvedPlan plan) {
-  bool improved = false;
-  for (Schedule schedule : {Schedule::OneForwardOneBackward, Schedule::GPipe}) {
-    if (options.schedule && schedule != *options.schedule)
-      continue;
-    PlanEvaluation evaluation =
-        evaluatePlan(plan, schedule, options.state_owner, costs);
-    bool fits =
-        llvm::all_of(evaluation.devices, [&](const DeviceEvaluation &entry) {
-          return entry.memory.total() <=
-                 options.memory_fraction *
-                     costs.machines().kindOf(entry.device).memory_bytes;
-        });
-    if (!fits)
-      continue;
-    if (evaluation.devices.size() == costs.machines().devices().size() &&
-        (!best_using_all_s || evaluation.step_s < *best_using_all_s))
-      best_using_all_s = evaluation.step_s;
-    if (!isBetter(evaluation.step_s, schedule, best))
-      continue;
-    best.emplace();
-    best->resolved = plan;
-    best->plan.schedule = schedule;
-    best->evaluation = std::move(evaluation);
-    improved = true;
-  }
-  return improved;
+  size_t all = costs.machines().devices().size();
+  return keepIfBetter(
+      plan, costs, options, best, [&](const PlanEvaluation &evaluation) {
+        if (evaluation.devices.size() == all)
+          best_using_all_s = std::min(
+              evaluation.step_s, best_using_all_s.value_or(evaluation.step_s));
+      });
 }
 
 void Finalists::improve() {

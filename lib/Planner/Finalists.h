@@ -12,10 +12,14 @@
 
 namespace autohet {
 
-/// Whether a plan that takes `seconds` is better than the best so far. GPipe
-/// holds all microbatches' activations: it must be faster to be worth that.
-bool isBetter(double seconds, Schedule schedule,
-              const std::optional<PlannedStep> &best);
+/// Judges a plan under each schedule that is allowed; `seen` is told of each
+/// that fits into memory, and `best` becomes it where it is better. Whether it
+/// was.
+bool keepIfBetter(
+    const ResolvedPlan &plan, const CostModel &costs,
+    const PlannerOptions &options, std::optional<PlannedStep> &best,
+    llvm::function_ref<void(const PlanEvaluation &)> seen =
+        [](const PlanEvaluation &) {});
 
 /// Fills in `plan` from `resolved`.
 void writePlan(PlannedStep &step, const CostModel &costs,

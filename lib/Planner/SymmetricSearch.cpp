@@ -200,25 +200,7 @@ private:
   void tryPlan(ResolvedPlan plan) {
     if (best && lowerBound(plan) >= best->evaluation.step_s)
       return;
-    for (Schedule schedule :
-         {Schedule::OneForwardOneBackward, Schedule::GPipe}) {
-      if (options.schedule && schedule != *options.schedule)
-        continue;
-      PlanEvaluation evaluation =
-          evaluatePlan(plan, schedule, options.state_owner, costs);
-      bool fits =
-          llvm::all_of(evaluation.devices, [&](const DeviceEvaluation &entry) {
-            return entry.memory.total() <=
-                   options.memory_fraction *
-                       costs.machines().kindOf(entry.device).memory_bytes;
-          });
-      if (!fits || !isBetter(evaluation.step_s, schedule, best))
-        continue;
-      best.emplace();
-      best->resolved = plan;
-      best->plan.schedule = schedule;
-      best->evaluation = std::move(evaluation);
-    }
+    keepIfBetter(plan, costs, options, best);
   }
 
   const CostModel &costs;

@@ -1,6 +1,7 @@
 //===- TreeReader.cpp - checked reading of a Tree -------------------------===//
 
 #include "autohet/Support/TreeReader.h"
+#include "autohet/Support/Hash.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -54,6 +55,21 @@ bool readInteger(const Tree &tree, const llvm::Twine &what, int64_t &value,
   }
   value = parsed;
   return true;
+}
+
+bool readHash(const Tree &tree, const llvm::Twine &what, uint64_t &value,
+              ErrorList &errors) {
+  std::string text;
+  if (!readString(tree, what, text, errors))
+    return false;
+  std::optional<uint64_t> hash = parseHash(text);
+  if (hash)
+    value = *hash;
+  else
+    errors.add(tree.location,
+               what + " must be 16 lower-case hexadecimal digits, found '" +
+                   text + "'");
+  return hash.has_value();
 }
 
 bool readQuantity(const Tree &tree, const llvm::Twine &what,
@@ -123,6 +139,15 @@ const Tree *MappingReader::require(llvm::StringRef key) {
   if (!value && tree.kind == Tree::Kind::Mapping)
     errors.add(tree.location, what + " needs '" + key + "'");
   return value;
+}
+
+void MappingReader::requireFormat(int64_t supported) {
+  int64_t format = 0;
+  if (required("format", format, 1) && format != supported)
+    errors.add(tree.find("format")->location,
+               "format " + llvm::Twine(format) +
+                   " is not supported; this version reads format " +
+                   llvm::Twine(supported));
 }
 
 bool MappingReader::required(llvm::StringRef key, std::string &value) {

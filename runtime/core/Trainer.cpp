@@ -306,14 +306,7 @@ void Trainer::agree(Pass &pass) {
       if (!parameter.owned || !parameter.trained ||
           parameter.gradient_buffer == AH_NO_INDEX)
         continue;
-      Piece piece{program.string(parameter.name),
-                  parameter.dtype,
-                  Box::of(parameter),
-                  {}};
-      piece.bytes =
-          memory.read(parameter.gradient_buffer,
-                      piece.box.elements() * dtypeBytes(parameter.dtype));
-      gradients.push_back(std::move(piece));
+      gradients.push_back(readSlice(parameter, parameter.gradient_buffer));
     }
 }
 
@@ -461,20 +454,19 @@ void Trainer::saveGradients(uint64_t step) {
     writePieces(gradientFile.pathOf(step), pieces);
 }
 
+/// What a buffer of a parameter's slice holds: the slice, or its gradient.
+Piece Trainer::readSlice(const ah_parameter &parameter, uint32_t buffer) const {
+  Box box = Box::of(parameter);
+  int64_t bytes = box.elements() * dtypeBytes(parameter.dtype);
+  return {program.string(parameter.name), parameter.dtype, box,
+          memory.read(buffer, bytes)};
+}
+
 void Trainer::saveWeights() {
   std::vector<Piece> pieces;
-  for (const ah_parameter &parameter : program.parameters) {
-    if (!parameter.owned)
-      continue;
-    Piece piece{program.string(parameter.name),
-                parameter.dtype,
-                Box::of(parameter),
-                {}};
-    piece.bytes =
-        memory.read(parameter.parameter_buffer,
-                    piece.box.elements() * dtypeBytes(parameter.dtype));
-    pieces.push_back(std::move(piece));
-  }
+  for (const ah_parameter &parameter : program.parameters)
+    if (parameter.owned)
+      pieces.push_back(readSlice(parameter, parameter.parameter_buffer));
   pieces = gatherPieces(program, link, std::move(pieces), "--save-weights");
   if (isFirstRank())
     writePieces(options.saveWeights, pieces);
@@ -515,16 +507,8 @@ void Trainer::checkCopies(uint64_t step) {
   std::vector<Piece> pieces;
   for (bool owned : {true, false})
     for (const ah_parameter &parameter : program.parameters)
-      if (parameter.trained && bool(parameter.owned) == owned) {
-        Piece piece{program.string(parameter.name),
-                    parameter.dtype,
-                    Box::of(parameter),
-                    {}};
-        piece.bytes =
-            memory.read(parameter.parameter_buffer,
-                        piece.box.elements() * dtypeBytes(parameter.dtype));
-        pieces.push_back(std::move(piece));
-      }
+      if (parameter.trained && bool(parameter.owned) == owned)
+        pieces.push_back(readSlice(parameter, parameter.parameter_buffer));
   pieces = gatherPieces(program, link, std::move(pieces), "--check-copies");
   if (!isFirstRank())
     return;

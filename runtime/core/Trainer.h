@@ -87,6 +87,7 @@ private:
   void leaveToWhereItBegan(uint64_t step);
   void saveGradients(uint64_t step);
   void saveOutputs(uint64_t step);
+  Piece readSlice(const ah_parameter &parameter, uint32_t buffer) const;
   void saveWeights();
   void save(uint64_t stepsDone);
   void checkCopies(uint64_t step);

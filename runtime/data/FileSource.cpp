@@ -1,4 +1,9 @@
 //===- FileSource.cpp - inputs from files of tensors ------------------------===//
+//
+// The three sources that are not token streams: a named tensor of a file,
+// labels made by shifting tokens, and constants by rule.
+//
+//===----------------------------------------------------------------------===//
 
 #include "core/Error.h"
 #include "data/Box.h"
@@ -8,26 +13,34 @@
 
 namespace autohet::runtime {
 
-int64_t loadInteger(uint8_t dtype, const char *from, int64_t index) {
-  auto as = [&](auto value) {
-    memcpy(&value, from + index * sizeof value, sizeof value);
-    return static_cast<int64_t>(value);
-  };
+/// Calls `visit` with a value of the C type of an integer dtype.
+template <typename Visit>
+static auto visitInteger(uint8_t dtype, Visit &&visit) {
   switch (dtype) {
   case AH_I8:
-    return as(int8_t());
+    return visit(int8_t());
   case AH_U8:
   case AH_BOOL:
-    return as(uint8_t());
+    return visit(uint8_t());
   case AH_I16:
-    return as(int16_t());
+    return visit(int16_t());
   case AH_U16:
-    return as(uint16_t());
+    return visit(uint16_t());
   case AH_I32:
-    return as(int32_t());
+    return visit(int32_t());
+  case AH_I64:
+    return visit(int64_t());
   default:
-    return as(int64_t());
+    fail(AH_ERROR_INPUT, "inputs of dtype %s are not supported",
+         dtypeName(dtype));
   }
+}
+
+int64_t loadInteger(uint8_t dtype, const char *from, int64_t index) {
+  return visitInteger(dtype, [&](auto value) -> int64_t {
+    memcpy(&value, from + index * sizeof value, sizeof value);
+    return value;
+  });
 }
 
 void storeInteger(uint8_t dtype, char *to, int64_t index, int64_t value) {
@@ -35,28 +48,12 @@ void storeInteger(uint8_t dtype, char *to, int64_t index, int64_t value) {
     typed = static_cast<decltype(typed)>(value);
     memcpy(to + index * sizeof typed, &typed, sizeof typed);
   };
-  switch (dtype) {
-  case AH_F32:
-    return as(float());
-  case AH_F64:
-    return as(double());
-  case AH_I8:
-    return as(int8_t());
-  case AH_U8:
-  case AH_BOOL:
-    return as(uint8_t());
-  case AH_I16:
-    return as(int16_t());
-  case AH_U16:
-    return as(uint16_t());
-  case AH_I32:
-    return as(int32_t());
-  case AH_I64:
-    return as(int64_t());
-  default:
-    fail(AH_ERROR_INPUT, "inputs of dtype %s are not supported",
-         dtypeName(dtype));
-  }
+  if (dtype == AH_F32)
+    as(float());
+  else if (dtype == AH_F64)
+    as(double());
+  else
+    visitInteger(dtype, as);
 }
 
 int64_t sampleElements(const ah_port &port) {

@@ -48,6 +48,9 @@ bool readNumber(const Tree &tree, const llvm::Twine &what, double &value,
 /// true or false.
 bool readBool(const Tree &tree, const llvm::Twine &what, bool &value,
               ErrorList &errors);
+/// A hash as formatHash() writes it.
+bool readHash(const Tree &tree, const llvm::Twine &what, uint64_t &value,
+              ErrorList &errors);
 /// A number with its unit, such as `80 GiB`.
 bool readQuantity(const Tree &tree, const llvm::Twine &what,
                   Dimension dimension, double &value, ErrorList &errors);
@@ -65,6 +68,9 @@ public:
   const Tree *get(llvm::StringRef key);
   /// As get(), but an absent key is an error.
   const Tree *require(llvm::StringRef key);
+
+  /// The key `format`, by which a file says its version: must be `supported`.
+  void requireFormat(int64_t supported);
 
   // False where the value is absent or wrong; the latter has been reported.
   bool required(llvm::StringRef key, std::string &value);
