@@ -107,12 +107,16 @@ struct FormKernels : autohet::impl::FormKernelsBase<FormKernels> {
     for (func::FuncOp program : programs)
       for (auto &group : Grouping(program.getBody().front()).groups)
         outline(*group);
-    // Constants live on in the kernels.
+    // Constants live on in the kernels; what is read by a product, which is
+    // none, a kernel of its own writes.
     for (func::FuncOp program : programs)
       for (auto constant : llvm::make_early_inc_range(
-               program.getBody().front().getOps<het::ConstantOp>()))
+               program.getBody().front().getOps<het::ConstantOp>())) {
         if (constant->use_empty())
           constant.erase();
+        else
+          outline(Group{{constant}});
+      }
   }
 
   /// `add_gelu`: the ops of the kernel, shortened where they are many.

@@ -36,7 +36,8 @@ def FormKernels : Pass<"exec-form-kernels", "::mlir::ModuleOp"> {
     of what they give comes later; any other op is a kernel of its own. A
     kernel's body becomes a private function; equal bodies are one function.
     Matrix products, reshapes, parameters, gradients and what crosses devices
-    stay. Constants are repeated in the kernels that read them.
+    stay. Constants are repeated in the kernels that read them; for what is no
+    kernel, a product, a kernel writes them.
 
     *Ensures:* what remains of arithmetic in a program is `func.call` of a
     kernel and `het.matmul`. A call keeps the location, unit and phase.

@@ -84,3 +84,25 @@ func.func @other(%x: tensor<6xf32>) -> tensor<6xf32> {
   %0 = het.neg %x : (tensor<6xf32>) -> tensor<6xf32>
   return %0 : tensor<6xf32>
 }
+
+// -----
+
+#program = #dist.program<device = "n0/0", rank = 0, world = 1, replica = 0, stage = 0, stages = 1,
+    microbatches = 1, microbatch_size = 2, first_sample = 0, global_batch = 2>
+
+// A product reads buffers: a constant among its operands is written by a kernel.
+// Other readers still have it in theirs.
+// CHECK-LABEL: func.func @"n0/0"
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x3xf32>, %{{.*}}: tensor<3x3xf32>)
+// CHECK:         %[[C:.*]] = call @constant_0() : () -> tensor<3x3xf32>
+// CHECK:         %[[Y:.*]] = het.matmul %[[X]], %[[C]]
+// CHECK:         call @add_0(%{{.*}}) : (tensor<3x3xf32>) -> tensor<3x3xf32>
+// CHECK:       func.func private @constant_0() -> tensor<3x3xf32> {
+// CHECK-NEXT:    %[[V:.*]] = het.constant dense
+// CHECK-NEXT:    return %[[V]]
+func.func @"n0/0"(%x: tensor<2x3xf32>, %z: tensor<3x3xf32>) -> (tensor<2x3xf32>, tensor<3x3xf32>) attributes {dist.program = #program} {
+  %c = het.constant dense<[[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]> : tensor<3x3xf32>
+  %y = het.matmul %x, %c contract [1] [0] : (tensor<2x3xf32>, tensor<3x3xf32>) -> tensor<2x3xf32>
+  %w = het.add %z, %c : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+  return %y, %w : tensor<2x3xf32>, tensor<3x3xf32>
+}

@@ -64,6 +64,19 @@ TEST(Shape, BroadcastAndCopy) {
   expectNear(z, [&](size_t e) { return x[e]; }, 0);
 }
 
+// What a product reads of a constant.
+TEST(Shape, ConstantAlone) {
+  Kernel kernel(R"(
+    func.func @k() -> tensor<2x3xf32> {
+      %c = het.constant dense<[[1.0, -2.0, 3.0], [4.0, 5.0, 0.5]]> : tensor<2x3xf32>
+      return %c : tensor<2x3xf32>
+    })");
+  Floats y(6);
+  ASSERT_EQ(kernel({y}), 0);
+  const float expected[] = {1, -2, 3, 4, 5, 0.5f};
+  expectNear(y, [&](size_t e) { return expected[e]; }, 0);
+}
+
 TEST(Shape, SlicesForwardAndBackward) {
   Kernel forward(R"(
     func.func @k(%x: tensor<5x11xf32>) -> tensor<2x4xf32> {
