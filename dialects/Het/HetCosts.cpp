@@ -206,6 +206,9 @@ OpCost ConcatOp::getCost() { return streaming(*this, 0); }
 OpCost CrossEntropyOp::getCost() {
   return streaming(*this, 4 * elementsOf(getLogits()));
 }
+OpCost CrossEntropyPartOp::getCost() {
+  return streaming(*this, 4 * elementsOf(getLogits()));
+}
 OpCost CrossEntropyBackwardOp::getCost() {
   return streaming(*this, 4 * elementsOf(getLogits()));
 }

@@ -461,6 +461,14 @@ LogicalResult CrossEntropyOp::inferReturnTypes(MLIRContext *, Loc loc,
       withShape(a.getLogits(), typeOf(a.getLogits()).getShape().drop_back()));
   return success();
 }
+LogicalResult CrossEntropyPartOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                                   Adaptor a, Types &types) {
+  if (failed(needsRank(loc, a.getLogits(), 1, "logits")))
+    return failure();
+  types.append(2, withShape(a.getLogits(),
+                            typeOf(a.getLogits()).getShape().drop_back()));
+  return success();
+}
 LogicalResult CrossEntropyBackwardOp::inferReturnTypes(MLIRContext *, Loc,
                                                        Adaptor a,
                                                        Types &types) {

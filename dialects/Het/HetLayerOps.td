@@ -242,6 +242,27 @@ def Het_CrossEntropyOp : Het_DifferentiableOp<"cross_entropy"> {
   let extraClassDeclaration = !strconcat(Het_ChoosesShards, Het_BuildsShards);
 }
 
+def Het_CrossEntropyPartOp : Het_PureOp<"cross_entropy_part"> {
+  let summary = "What a box of the classes tells a cross entropy over all of them";
+  let description = [{
+    Label by label: `log_sum_exp` of the logits of the box, whose first class is
+    number `first_class`; `label_logit`, the logit of the label where the box has
+    its class, else 0. What ranks with different classes exchange, instead of
+    logits, to find the loss.
+
+    Constraints: (C1) labels have the logits' shape without its last dim.
+
+    Example:
+    ```mlir
+    %lse, %picked = het.cross_entropy_part %logits, %labels {first_class = 50 : i64}
+      : (tensor<2x12x51xf32>, tensor<2x12xi64>) -> (tensor<2x12xf32>, tensor<2x12xf32>)
+    ```
+  }];
+  let arguments = (ins Het_FloatTensor:$logits, Het_IntTensor:$labels, I64Attr:$first_class);
+  let results = (outs Het_FloatTensor:$log_sum_exp, Het_FloatTensor:$label_logit);
+  let hasVerifier = 1;
+}
+
 def Het_CrossEntropyBackwardOp : Het_PureOp<"cross_entropy_backward"> {
   let summary = "Gradient of cross_entropy by the logits";
   let description = [{

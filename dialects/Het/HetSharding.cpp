@@ -606,6 +606,17 @@ ShardingRule CrossEntropyOp::getShardingRule() {
   return b.take();
 }
 
+ShardingRule CrossEntropyPartOp::getShardingRule() {
+  RuleBuilder b(*this);
+  SmallVector<unsigned> factors = b.parallel(b.shapeOf(1));
+  b.operand(1, factors);
+  b.result(0, factors);
+  b.result(1, factors);
+  factors.push_back(b.blocked(b.shapeOf(0).back()));
+  b.operand(0, factors);
+  return b.take();
+}
+
 ShardingRule CrossEntropyBackwardOp::getShardingRule() {
   RuleBuilder b(*this);
   SmallVector<unsigned> factors = b.parallel(b.shapeOf(0));

@@ -388,11 +388,6 @@ static Value createScalar(OpBuilder &b, Location loc, Type element,
   return createSplat(b, loc, RankedTensorType::get({}, element), value);
 }
 
-static Value createReduce(OpBuilder &b, Location loc, ReduceKind kind,
-                          Value value, ArrayRef<int64_t> dims, bool keep) {
-  return ReduceOp::create(b, loc, kind, value, dims, keep);
-}
-
 std::optional<ShardLayouts>
 CrossEntropyOp::chooseShards(ArrayRef<Layout> operands,
                              ArrayRef<Layout> wanted) {
@@ -416,30 +411,15 @@ CrossEntropyOp::buildShards(ShardBuilder &builder,
   Location loc = getLoc();
   Type index = typeOf(getLabels()).getElementType(),
        element = typeOf(getLogits()).getElementType();
-  ArrayRef<int64_t> rows = typeOf(getLogSumExp()).getShape();
   unsigned ranks = builder.getNumRanks();
 
   RankValues logSums, picked;
   for (unsigned rank = 0; rank < ranks; ++rank) {
-    OpBuilder &b = builder.on(rank);
-    Value x = logits[rank];
-    // max + log sum exp(x - max), row by row
-    Value top = createReduce(b, loc, ReduceKind::max, x, last, true);
-    Value shifted = SubOp::create(b, loc, x, top);
-    Value e = ExpOp::create(b, loc, shifted);
-    Value sum = createReduce(b, loc, ReduceKind::sum, e, last, true);
-    Value logSum = LogOp::create(b, loc, sum);
-    logSums.push_back(AddOp::create(b, loc, logSum, top));
-    // the label's logit, if its class is here
-    const Part &part = classes.parts[rank];
-    Value here = IotaOp::create(b, loc, part.begin, 1, part.size, index);
-    SmallVector<int64_t> column(rows);
-    column.push_back(1);
-    Value label = ReshapeOp::create(b, loc, labels[rank], column);
-    Value is = CompareOp::create(b, loc, ComparePredicate::eq, label, here);
-    Value only =
-        SelectOp::create(b, loc, is, x, createScalar(b, loc, element, 0));
-    picked.push_back(createReduce(b, loc, ReduceKind::sum, only, last, true));
+    auto part =
+        CrossEntropyPartOp::create(builder.on(rank), loc, logits[rank],
+                                   labels[rank], classes.parts[rank].begin);
+    logSums.push_back(part.getLogSumExp());
+    picked.push_back(part.getLabelLogit());
   }
   SmallVector<RankValues> allSums = builder.exchange(logSums),
                           allPicked = builder.exchange(picked);
@@ -459,16 +439,14 @@ CrossEntropyOp::buildShards(ShardBuilder &builder,
     }
     Value logSum = AddOp::create(b, loc, LogOp::create(b, loc, sum), top);
     Value row = SubOp::create(b, loc, logSum, label);
-    logSum = ReshapeOp::create(b, loc, logSum, rows);
-    row = ReshapeOp::create(b, loc, row, rows);
     Value counts = CompareOp::create(
         b, loc, ComparePredicate::ne, labels[rank],
         createScalar(b, loc, index, double(int64_t(getIgnoreIndex()))));
     Value counted =
         SelectOp::create(b, loc, counts, row, createScalar(b, loc, element, 0));
-    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, rows.size()));
-    losses.push_back(
-        createReduce(b, loc, ReduceKind::sum, counted, dims, false));
+    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, last));
+    losses.push_back(ReduceOp::create(b, loc, ReduceKind::sum, counted,
+                                      ArrayRef<int64_t>(dims), false));
     logSumExps.push_back(logSum);
   }
   return {losses, logSumExps};

@@ -309,6 +309,9 @@ LogicalResult SliceBackwardOp::verify() {
 LogicalResult CrossEntropyOp::verify() {
   return verifyRows(*this, getLogits(), getLabels(), "labels");
 }
+LogicalResult CrossEntropyPartOp::verify() {
+  return verifyRows(*this, getLogits(), getLabels(), "labels");
+}
 LogicalResult CrossEntropyBackwardOp::verify() {
   if (failed(verifyRows(*this, getLogits(), getLabels(), "labels")))
     return failure();

@@ -27,6 +27,46 @@ Value clampedIndex(OpBuilder &b, Location loc, Value index, int64_t extent) {
   return arith::IndexCastOp::create(b, loc, b.getIndexType(), high);
 }
 
+/// The logarithm of the sum of exponentials of each row. The exponentials
+/// themselves are not kept.
+Value buildLogSumExp(OpBuilder &b, Location loc, Value logits) {
+  auto type = cast<RankedTensorType>(logits.getType());
+  unsigned rank = type.getRank();
+  ArrayRef<int64_t> rows = type.getShape().drop_back();
+  Type element = type.getElementType();
+  AffineMap perRow = rowMap(b.getContext(), rank);
+  AffineMap rowIdentity = b.getMultiDimIdentityMap(rank - 1);
+  SmallVector<bool> alongRow(rank, false);
+  alongRow.back() = true;
+  Value maxima = buildRowMaximum(b, loc, logits);
+  Value sums =
+      buildGeneric(b, loc, {logits, maxima}, zeroTensor(b, loc, rows, element),
+                   {b.getMultiDimIdentityMap(rank), perRow, perRow}, alongRow,
+                   [](OpBuilder &b, Location loc, ValueRange s) {
+                     Value e = math::ExpOp::create(
+                         b, loc, arith::SubFOp::create(b, loc, s[0], s[1]));
+                     return SmallVector<Value>{sum(b, loc, s[2], e)};
+                   })
+          .front();
+  return buildMap(b, loc, {maxima, sums}, {rowIdentity, rowIdentity}, rows,
+                  element,
+                  [](OpBuilder &b, Location loc, ValueRange s) -> Value {
+                    return arith::AddFOp::create(
+                        b, loc, s[0], math::LogOp::create(b, loc, s[1]));
+                  });
+}
+
+/// In a loop over rows: this row's logit of a class, which is clamped to those
+/// that there are.
+Value extractLogit(OpBuilder &b, Location loc, Value logits, Value index) {
+  auto type = cast<RankedTensorType>(logits.getType());
+  SmallVector<Value> position;
+  for (unsigned d = 0; d + 1 < type.getRank(); ++d)
+    position.push_back(linalg::IndexOp::create(b, loc, d));
+  position.push_back(clampedIndex(b, loc, index, type.getShape().back()));
+  return tensor::ExtractOp::create(b, loc, logits, position);
+}
+
 struct LowerCrossEntropy : OpRewritePattern<CrossEntropyOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -37,34 +77,12 @@ struct LowerCrossEntropy : OpRewritePattern<CrossEntropyOp> {
     auto type = cast<RankedTensorType>(logits.getType());
     unsigned rank = type.getRank();
     int64_t classes = type.getShape().back();
-    ArrayRef<int64_t> rows = type.getShape().drop_back();
     Type element = type.getElementType();
     Type labelType = getElementTypeOrSelf(labels.getType());
     checkIndices(b, loc, op, labels, 0, classes, op.getIgnoreIndex());
 
-    AffineMap whole = b.getMultiDimIdentityMap(rank);
-    AffineMap perRow = rowMap(b.getContext(), rank);
     AffineMap rowIdentity = b.getMultiDimIdentityMap(rank - 1);
-    SmallVector<bool> alongRow(rank, false);
-    alongRow.back() = true;
-    // The exponentials themselves are not needed: only their sum is kept.
-    Value maxima = buildRowMaximum(b, loc, logits);
-    Value sums =
-        buildGeneric(b, loc, {logits, maxima},
-                     zeroTensor(b, loc, rows, element), {whole, perRow, perRow},
-                     alongRow,
-                     [](OpBuilder &b, Location loc, ValueRange s) {
-                       Value e = math::ExpOp::create(
-                           b, loc, arith::SubFOp::create(b, loc, s[0], s[1]));
-                       return SmallVector<Value>{sum(b, loc, s[2], e)};
-                     })
-            .front();
-    Value logSumExp = buildMap(
-        b, loc, {maxima, sums}, {rowIdentity, rowIdentity}, rows, element,
-        [](OpBuilder &b, Location loc, ValueRange s) -> Value {
-          return arith::AddFOp::create(b, loc, s[0],
-                                       math::LogOp::create(b, loc, s[1]));
-        });
+    Value logSumExp = buildLogSumExp(b, loc, logits);
 
     SmallVector<bool> overRows(rank - 1, true);
     AffineMap scalar = AffineMap::get(rank - 1, 0, b.getContext());
@@ -73,11 +91,7 @@ struct LowerCrossEntropy : OpRewritePattern<CrossEntropyOp> {
             b, loc, {logSumExp, labels}, zeroTensor(b, loc, {}, b.getF64Type()),
             {rowIdentity, rowIdentity, scalar}, overRows,
             [&](OpBuilder &b, Location loc, ValueRange s) {
-              SmallVector<Value> position;
-              for (unsigned d = 0; d + 1 < rank; ++d)
-                position.push_back(linalg::IndexOp::create(b, loc, d));
-              position.push_back(clampedIndex(b, loc, s[1], classes));
-              Value logit = tensor::ExtractOp::create(b, loc, logits, position);
+              Value logit = extractLogit(b, loc, logits, s[1]);
               Value loss = arith::SubFOp::create(b, loc, s[0], logit);
               Value ignored = arith::CmpIOp::create(
                   b, loc, arith::CmpIPredicate::eq, s[1],
@@ -96,6 +110,35 @@ struct LowerCrossEntropy : OpRewritePattern<CrossEntropyOp> {
                    return arith::TruncFOp::create(b, loc, element, s[0]);
                  });
     b.replaceOp(op, {lossSum, logSumExp});
+    return success();
+  }
+};
+
+struct LowerCrossEntropyPart : OpRewritePattern<CrossEntropyPartOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(CrossEntropyPartOp op,
+                                PatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    Value logits = op.getLogits();
+    auto type = cast<RankedTensorType>(logits.getType());
+    Type element = type.getElementType();
+    Type labelType = getElementTypeOrSelf(op.getLabels().getType());
+    AffineMap rowIdentity = b.getMultiDimIdentityMap(type.getRank() - 1);
+    Value picked = buildMap(
+        b, loc, {op.getLabels()}, {rowIdentity}, type.getShape().drop_back(),
+        element, [&](OpBuilder &b, Location loc, ValueRange s) -> Value {
+          Value index = arith::SubIOp::create(
+              b, loc, s[0], intConstant(b, loc, labelType, op.getFirstClass()));
+          // Unsigned, so that what is below the box is above it too.
+          Value isHere = arith::CmpIOp::create(
+              b, loc, arith::CmpIPredicate::ult, index,
+              intConstant(b, loc, labelType, type.getShape().back()));
+          return arith::SelectOp::create(b, loc, isHere,
+                                         extractLogit(b, loc, logits, index),
+                                         floatConstant(b, loc, element, 0));
+        });
+    b.replaceOp(op, {buildLogSumExp(b, loc, logits), picked});
     return success();
   }
 };
@@ -165,6 +208,7 @@ struct LowerCrossEntropyBackward : OpRewritePattern<CrossEntropyBackwardOp> {
 } // namespace
 
 void autohet::populateLossLowering(RewritePatternSet &patterns) {
-  patterns.add<LowerCrossEntropy, LowerCrossEntropyBackward>(
-      patterns.getContext());
+  patterns
+      .add<LowerCrossEntropy, LowerCrossEntropyPart, LowerCrossEntropyBackward>(
+          patterns.getContext());
 }

@@ -464,6 +464,14 @@ func.func @cross_entropy_c1(%a: tensor<2x3xf32>, %b: tensor<3xi64>) {
 
 // -----
 
+func.func @cross_entropy_part_c1(%a: tensor<2x3xf32>, %b: tensor<3xi64>) {
+  // expected-error @+1 {{labels must have the operand's shape without its last dim, but is 'tensor<3xi64>' for 'tensor<2x3xf32>'}}
+  %0:2 = het.cross_entropy_part %a, %b {first_class = 0 : i64} : (tensor<2x3xf32>, tensor<3xi64>) -> (tensor<2xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
 func.func @cross_entropy_rank(%a: tensor<f32>, %b: tensor<i64>) {
   // expected-error @+1 {{operand must have rank 1 or more, but is 'tensor<f32>'}}
   %0:2 = het.cross_entropy %a, %b {ignore_index = -100 : i64} : (tensor<f32>, tensor<i64>) -> (tensor<f32>, tensor<f32>)

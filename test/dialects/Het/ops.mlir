@@ -386,6 +386,13 @@ func.func @cross_entropy(%logits: tensor<2x12x101xf32>, %labels: tensor<2x12xi64
   return
 }
 
+func.func @cross_entropy_part(%logits: tensor<2x12x51xf32>, %labels: tensor<2x12xi64>) {
+  // CHECK: het.cross_entropy_part
+  %lse, %picked = het.cross_entropy_part %logits, %labels {first_class = 50 : i64}
+    : (tensor<2x12x51xf32>, tensor<2x12xi64>) -> (tensor<2x12xf32>, tensor<2x12xf32>)
+  return
+}
+
 func.func @cross_entropy_backward(%logits: tensor<2x12x101xf32>, %labels: tensor<2x12xi64>, %lse: tensor<2x12xf32>, %g: tensor<f32>) {
   // CHECK: het.cross_entropy_backward
   %dx = het.cross_entropy_backward %logits, %labels, %lse, %g {ignore_index = -100 : i64}

@@ -57,6 +57,31 @@ TEST_P(CrossEntropy, SumsCountedRows) {
   EXPECT_EQ(context.error_value, classes);
 }
 
+TEST_P(CrossEntropy, PartOfTheClasses) {
+  const int64_t first = 3;
+  Kernel kernel("func.func @k(%x: " + logitsType + ", %l: " + labelsType +
+                ") -> (" + rowType + ", " + rowType + R"() {
+    %e, %p = het.cross_entropy_part %x, %l {first_class = 3 : i64} : ()" +
+                logitsType + ", " + labelsType + ") -> (" + rowType + ", " +
+                rowType + R"()
+    return %e, %p : )" +
+                rowType + ", " + rowType + "\n}");
+  // Below the box, its two ends, above it, ignored.
+  int64_t interesting[] = {first - 1, first, first + classes - 1,
+                           first + classes, -100};
+  for (int64_t i = 0; i < rows; ++i)
+    labels[i] = interesting[i % 5];
+  Floats lse(rows), picked(rows);
+  ASSERT_EQ(kernel({logits, labels, lse, picked}), 0);
+  expectNear(lse, [&](size_t i) { return logSumExp(i); }, 3e-7, "log_sum_exp");
+  for (int64_t i = 0; i < rows; ++i) {
+    int64_t index = labels[i] - first;
+    bool isHere = index >= 0 && index < classes;
+    EXPECT_EQ(picked[i], isHere ? logits[i * classes + index] : 0)
+        << "label " << labels[i];
+  }
+}
+
 TEST_P(CrossEntropy, Backward) {
   for (int64_t first : {int64_t(0), int64_t(3)}) {
     std::string box =
