@@ -9,7 +9,10 @@
 
 #include "ShardSeeds.h"
 
+#include "autohet/Dialect/Dist/Dist.h"
 #include "autohet/Support/SplitExtent.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
 using namespace autohet;
@@ -118,12 +121,13 @@ void ShardSeeds::seedAttention(het::AttentionOp op) {
              het::scaleParts(kvHeads, typeOf(op.getValue()).getDimSize(3)));
 }
 
-/// Whether every reader of `value` leads, elementwise, to a product.
+/// Whether every reader of `value` leads, elementwise, to a product or out of
+/// the stage: to gather what leaves costs less than to compute it everywhere.
 static bool feedsProducts(Value value) {
   return llvm::all_of(value.getUsers(), [](Operation *user) {
     if (het::isBackward(user))
       return true;
-    if (isa<het::MatmulOp>(user))
+    if (isa<het::MatmulOp, dist::SendOp, func::ReturnOp>(user))
       return true;
     return isa<het::MulOp, het::DropoutOp>(user) &&
            feedsProducts(user->getResult(0));

@@ -26,9 +26,17 @@ StageSharder::Locals StageSharder::convert(Value value, const Layout &wanted) {
       return made;
 
   Locals result;
-  if (have.kind == Layout::Whole) {
+  auto parameter = value.getDefiningOp<het::ParameterOp>();
+  if (parameter && wanted.kind == Layout::Split) {
+    // Any box of a parameter can be held: nothing crosses. The first division
+    // is the parameter's own, so that its other readers follow: the backward
+    // of a product by rows, as its forward.
+    result = takeParameterParts(parameter, wanted);
+    if (have.kind == Layout::Whole)
+      set(value, wanted, result);
+  } else if (have.kind == Layout::Whole) {
     assert(wanted.kind == Layout::Split && "a whole value is never made a sum");
-    result = takeParts(value, locals[value], wanted);
+    result = takeParts(locals[value], wanted);
   } else if (have.kind == Layout::Sum && wanted.kind == Layout::Whole) {
     result = exchangeSums(locals[value]);
   } else if (have.kind == Layout::Split && wanted.kind == Layout::Whole) {
@@ -39,8 +47,7 @@ StageSharder::Locals StageSharder::convert(Value value, const Layout &wanted) {
     if (have.isSplitAlong(wanted.dim) && have.parts == wanted.parts &&
         !het::haveOverlap(have.parts))
       return locals[value];
-    Locals whole = convert(value, Layout());
-    result = takeParts(value, whole, wanted);
+    result = takeParts(convert(value, Layout()), wanted);
   }
   converted[value].push_back({wanted, result});
   return result;
@@ -67,19 +74,18 @@ static Value createSlice(OpBuilder &builder, Location loc, Value value,
                               box.strides);
 }
 
-/// Each rank's part of a whole value. Of a parameter only the part is held.
-StageSharder::Locals StageSharder::takeParts(Value value, const Locals &whole,
+/// Each rank's part of a whole value.
+StageSharder::Locals StageSharder::takeParts(const Locals &whole,
                                              const Layout &wanted) {
-  if (auto parameter = value.getDefiningOp<het::ParameterOp>())
-    return takeParameterParts(parameter, wanted);
   Locals result;
   for (unsigned rank = 0; rank < getNumRanks(); ++rank)
     result.push_back(
         createSlice(on(rank), stamp.source->getLoc(), whole[rank],
-                    Box(typeOf(value), wanted.dim, wanted.parts[rank])));
+                    Box(typeOf(whole[rank]), wanted.dim, wanted.parts[rank])));
   return result;
 }
 
+/// Of a parameter only the part is held.
 StageSharder::Locals
 StageSharder::takeParameterParts(het::ParameterOp parameter,
                                  const Layout &wanted) {

@@ -44,8 +44,7 @@ private:
   //===--- StageLayouts.cpp: conversions ---===//
   /// `value` in the layout `wanted`.
   Locals convert(mlir::Value value, const Layout &wanted);
-  Locals takeParts(mlir::Value value, const Locals &whole,
-                   const Layout &wanted);
+  Locals takeParts(const Locals &whole, const Layout &wanted);
   Locals takeParameterParts(het::ParameterOp parameter, const Layout &wanted);
   Locals gather(const Locals &parts, const Layout &layout,
                 mlir::RankedTensorType whole);

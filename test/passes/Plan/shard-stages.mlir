@@ -143,7 +143,11 @@ func.func @r0.s0(%x: tensor<2x5x6xf32>, %d: tensor<2x3x5x2xf32>) attributes {dis
 // CHECK:         dist.send %[[P]] to 1 channel {{[0-9]+}} inline {het.unit = "embed"}
 // CHECK:         %[[X:.*]] = het.dropout %{{.*}} {het.unit = "embed", op_id = 3 : i64, p
 // CHECK:         %[[Y:.*]] = het.matmul %[[X]], {{.*}} -> tensor<2x5x60xf32>
-// CHECK:         dist.send %{{.*}} : tensor<2x5x1xf32>
+// CHECK-NOT:     tensor<2x5x60x
+// CHECK:         %[[LSE:.*]], %[[PICKED:.*]] = het.cross_entropy_part %[[Y]], %{{.*}} {first_class = 0 : i64, het.unit = "head"}
+// CHECK:         dist.send %[[LSE]] {{.*}} : tensor<2x5xf32>
+// CHECK:         dist.send %[[PICKED]] {{.*}} : tensor<2x5xf32>
+// CHECK-NOT:     tensor<2x5x60x
 // CHECK:         %[[LOSS:.*]] = het.reduce sum %{{.*}} dims [0, 1] {het.unit = "head"} : (tensor<2x5xf32>) -> tensor<f32>
 // CHECK:         %[[DY:.*]] = het.cross_entropy_backward %[[Y]], {{.*}} {first_class = 0 : i64, het.phase = "backward"
 // CHECK:         %[[DT:.*]] = het.embedding_backward %[[IDS]], {{.*}} {first_row = 0 : i64, {{.*}}rows = 60 : i64}
@@ -153,7 +157,7 @@ func.func @r0.s0(%x: tensor<2x5x6xf32>, %d: tensor<2x3x5x2xf32>) attributes {dis
 // CHECK-SAME:    -> (tensor<2x5x30xf32> {dist.global_shape = array<i64: 2, 5, 90>, dist.offsets = array<i64: 0, 0, 60>, het.name = "logits"})
 // CHECK:         het.embedding {{.*}} {first_row = 60 : i64, het.unit = "embed"}
 // CHECK:         %[[Y:.*]] = het.matmul {{.*}} -> tensor<2x5x30xf32>
-// CHECK:         het.iota {count = 30 : i64, element = i64, het.unit = "head", start = 60 : i64
+// CHECK:         het.cross_entropy_part %[[Y]], %{{.*}} {first_class = 60 : i64
 // CHECK:         het.cross_entropy_backward %[[Y]], {{.*}} {first_class = 60 : i64,
 // CHECK:         het.embedding_backward {{.*}} {first_row = 60 : i64, {{.*}}rows = 30 : i64}
 // CHECK:         return %[[Y]] : tensor<2x5x30xf32>
@@ -169,4 +173,92 @@ func.func @r0.s0(%ids: tensor<2x5xi64>, %labels: tensor<2x5xi64>, %inv: tensor<f
   %dt = het.embedding_backward %ids, %dx {rows = 90 : i64, het.unit = "embed", het.phase = "backward"} : (tensor<2x5xi64>, tensor<2x5x6xf32>) -> tensor<90x6xf32>
   het.gradient "wte" %dt {het.unit = "embed", het.phase = "backward"} : tensor<90x6xf32>
   return %loss, %y : tensor<f32>, tensor<2x5x90xf32>
+}
+
+// -----
+
+#stage = #dist.stage<replica = 0, stage = 0, stages = 1, world = 2, ranks = [0, 1], weights = [2, 1],
+    devices = ["n0/0", "n0/1"], microbatches = 4, microbatch_size = 2, first_sample = 0, global_batch = 8>
+
+// The backward of a product by rows is divided as its forward: by columns. No
+// rank holds the whole weight, nothing crosses.
+// CHECK-LABEL: func.func @"n0/0"
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x6xf32>, %[[DY:.*]]: tensor<2x6xf32>)
+// CHECK-NOT:     het.parameter "down" :
+// CHECK:         %[[DOWN:.*]] = het.parameter "down" offsets [0, 0] of [8, 6] : tensor<5x6xf32>
+// CHECK:         %[[DA:.*]] = het.matmul %[[DY]], %[[DOWN]] contract [1] [1] {{.*}} -> tensor<2x5xf32>
+// CHECK-NEXT:    %[[DU:.*]] = het.gelu_backward tanh %{{.*}}, %[[DA]]
+// CHECK-NEXT:    %[[DUP:.*]] = het.matmul %[[X]], %[[DU]] contract [0] [0] {{.*}} -> tensor<6x5xf32>
+// CHECK-NEXT:    het.gradient "up" %[[DUP]] offsets [0, 0] of [6, 8]
+// CHECK:         het.gradient "down" %{{.*}} offsets [0, 0] of [8, 6] {{.*}} : tensor<5x6xf32>
+// CHECK-LABEL: func.func @"n0/1"
+// CHECK-NOT:     het.parameter "down" :
+// CHECK:         het.gradient "down" %{{.*}} offsets [5, 0] of [8, 6] {{.*}} : tensor<3x6xf32>
+func.func @r0.s0(%x: tensor<2x6xf32>, %dy: tensor<2x6xf32>) -> (tensor<2x6xf32> {het.name = "y"}) attributes {dist.stage = #stage} {
+  %up = het.parameter "up" : tensor<6x8xf32>
+  %u = het.matmul %x, %up contract [1] [0] : (tensor<2x6xf32>, tensor<6x8xf32>) -> tensor<2x8xf32>
+  %a = het.gelu tanh %u : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  %down = het.parameter "down" : tensor<8x6xf32>
+  %y = het.matmul %a, %down contract [1] [0] : (tensor<2x8xf32>, tensor<8x6xf32>) -> tensor<2x6xf32>
+  %da = het.matmul %dy, %down contract [1] [1] {het.phase = "backward"} : (tensor<2x6xf32>, tensor<8x6xf32>) -> tensor<2x8xf32>
+  %du = het.gelu_backward tanh %u, %da {het.phase = "backward"} : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+  %dup = het.matmul %x, %du contract [0] [0] {het.phase = "backward"} : (tensor<2x6xf32>, tensor<2x8xf32>) -> tensor<6x8xf32>
+  het.gradient "up" %dup {het.phase = "backward"} : tensor<6x8xf32>
+  %ddown = het.matmul %a, %dy contract [0] [0] {het.phase = "backward"} : (tensor<2x8xf32>, tensor<2x6xf32>) -> tensor<8x6xf32>
+  het.gradient "down" %ddown {het.phase = "backward"} : tensor<8x6xf32>
+  return %y : tensor<2x6xf32>
+}
+
+// -----
+
+#stage = #dist.stage<replica = 0, stage = 0, stages = 1, world = 2, ranks = [0, 1], weights = [2, 1],
+    devices = ["n0/0", "n0/1"], microbatches = 4, microbatch_size = 2, first_sample = 0, global_batch = 8>
+
+// One weight read in two layouts is held in two boxes: it is not gathered to be
+// cut again. Only the partial sum crosses.
+// CHECK-LABEL: func.func @"n0/0"
+// CHECK-NOT:     dist.send
+// CHECK:         %[[COLUMNS:.*]] = het.parameter "w" offsets [0, 0] of [8, 8] : tensor<8x5xf32>
+// CHECK-NOT:     dist.send
+// CHECK:         %[[ROWS:.*]] = het.parameter "w" offsets [0, 0] of [8, 8] : tensor<5x8xf32>
+// CHECK-NEXT:    %[[P:.*]] = het.matmul %{{.*}}, %[[ROWS]]
+// CHECK-NEXT:    dist.send %[[P]] to 1
+// CHECK-NOT:     dist.send
+// CHECK:         return
+func.func @r0.s0(%x: tensor<2x8xf32>) -> (tensor<2x8xf32> {het.name = "y"}) attributes {dist.stage = #stage} {
+  %w = het.parameter "w" : tensor<8x8xf32>
+  %u = het.matmul %x, %w contract [1] [0] : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>
+  %a = het.relu %u : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  %y = het.matmul %a, %w contract [1] [0] : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>
+  return %y : tensor<2x8xf32>
+}
+
+// -----
+
+#first = #dist.stage<replica = 0, stage = 0, stages = 2, world = 3, ranks = [0, 1], weights = [2, 1],
+    devices = ["n0/0", "n0/1"], microbatches = 4, microbatch_size = 2, first_sample = 0, global_batch = 8>
+#second = #dist.stage<replica = 0, stage = 1, stages = 2, world = 3, ranks = [2], weights = [1],
+    devices = ["n0/2"], microbatches = 4, microbatch_size = 2, first_sample = 0, global_batch = 8>
+
+// A stage that ends behind an activation: the product is divided all the same,
+// and gathered where it leaves.
+// CHECK-LABEL: func.func @"n0/0"
+// CHECK:         het.matmul {{.*}} -> tensor<2x5xf32>
+// CHECK:         %[[A:.*]] = het.relu {{.*}} : (tensor<2x5xf32>)
+// CHECK:         dist.send %[[A]] to 1 channel {{[0-9]+}} inline
+// CHECK:         %[[B:.*]] = dist.recv from 1 channel {{[0-9]+}} inline : tensor<2x3xf32>
+// CHECK:         %[[WHOLE:.*]] = het.concat %[[A]], %[[B]] {dim = 1 : i64}
+// CHECK:         dist.send %[[WHOLE]] to 2 channel 0 :
+// CHECK-LABEL: func.func @"n0/1"
+// CHECK:         het.matmul {{.*}} -> tensor<2x3xf32>
+func.func @r0.s0(%x: tensor<2x6xf32>) attributes {dist.stage = #first} {
+  %up = het.parameter "up" : tensor<6x8xf32>
+  %u = het.matmul %x, %up contract [1] [0] : (tensor<2x6xf32>, tensor<6x8xf32>) -> tensor<2x8xf32>
+  %a = het.relu %u : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  dist.send %a to 1 channel 0 : tensor<2x8xf32>
+  return
+}
+func.func @r0.s1() attributes {dist.stage = #second} {
+  %a = dist.recv from 0 channel 0 : tensor<2x8xf32>
+  return
 }
