@@ -55,8 +55,9 @@ private:
       auto [key, value] = word.split('=');
       if (key == "slots") {
         if (value.getAsInteger(10, slots) || slots < 1)
-          errors.add(location, "slots must be a whole number above 0, found '" +
-                                   value + "'");
+          return errors.add(location,
+                            "slots must be a whole number above 0, found '" +
+                                value + "'");
       } else if (key == "type") {
         type = value;
       } else {

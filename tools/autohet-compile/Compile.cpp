@@ -78,9 +78,7 @@ private:
   LogicalResult error(const llvm::Twine &message) {
     return emitError(unknown, message);
   }
-  LogicalResult error(llvm::Error problem) {
-    return error(llvm::toString(std::move(problem)));
-  }
+  LogicalResult error(llvm::Error problem);
   LogicalResult print() {
     module->print(llvm::outs());
     llvm::outs() << "\n";
@@ -118,6 +116,29 @@ static func::FuncOp modelOf(ModuleOp module) {
     if (func->hasAttr(het::kBatchSizeAttr))
       return func;
   return nullptr;
+}
+
+/// Readers of text files say where, in a line for each problem:
+/// "cluster.yaml:3:7: error: ...".
+LogicalResult Compiler::error(llvm::Error problem) {
+  std::string message = llvm::toString(std::move(problem));
+  for (StringRef line : llvm::split(message, '\n')) {
+    auto [place, text] = line.split(": error: ");
+    unsigned row = 0, column = 0;
+    StringRef file = place;
+    auto takeNumber = [&file](unsigned &value) {
+      auto [rest, number] = file.rsplit(':');
+      if (!number.getAsInteger(10, value))
+        file = rest;
+    };
+    takeNumber(column);
+    takeNumber(row);
+    if (text.empty())
+      (void)error(line);
+    else
+      emitError(FileLineColLoc::get(&context, file, row, column), text);
+  }
+  return failure();
 }
 
 //===----------------------------------------------------------------------===//
