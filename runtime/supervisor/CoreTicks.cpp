@@ -13,30 +13,33 @@ using namespace autohet::runtime;
 /// Costs a core about 2 %, out of the tenth that quotas leave free.
 static constexpr long period_ns = 500'000;
 
-CoreTicks::CoreTicks(const std::set<uint32_t> &cores) {
-  for (uint32_t core : cores)
-    threads.emplace_back([this, core] {
-      pinToCore(core);
-      prctl(PR_SET_TIMERSLACK, 1000);
-      // Before all workers, where we may: a tick that waits its turn is late.
-      sched_param first = {};
-      first.sched_priority = 1;
-      sched_setscheduler(0, SCHED_FIFO, &first);
-      timespec next;
-      clock_gettime(CLOCK_MONOTONIC, &next);
-      while (!stopping.load(std::memory_order_relaxed)) {
-        next.tv_nsec += period_ns;
-        if (next.tv_nsec >= 1'000'000'000) {
-          next.tv_nsec -= 1'000'000'000;
-          ++next.tv_sec;
-        }
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, nullptr);
-      }
-    });
+void CoreTicks::start(uint32_t core) {
+  std::thread &thread = threads[core];
+  if (!thread.joinable())
+    thread = std::thread([this, core] { run(core); });
+}
+
+void CoreTicks::run(uint32_t core) {
+  pinToCore(core);
+  prctl(PR_SET_TIMERSLACK, 1000);
+  // Before all workers, where we may: a tick that waits its turn is late.
+  sched_param first = {};
+  first.sched_priority = 1;
+  sched_setscheduler(0, SCHED_FIFO, &first);
+  timespec next;
+  clock_gettime(CLOCK_MONOTONIC, &next);
+  while (!stopping.load(std::memory_order_relaxed)) {
+    next.tv_nsec += period_ns;
+    if (next.tv_nsec >= 1'000'000'000) {
+      next.tv_nsec -= 1'000'000'000;
+      ++next.tv_sec;
+    }
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, nullptr);
+  }
 }
 
 CoreTicks::~CoreTicks() {
   stopping = true;
-  for (std::thread &thread : threads)
+  for (auto &[core, thread] : threads)
     thread.join();
 }

@@ -14,21 +14,24 @@
 
 #include <atomic>
 #include <cstdint>
-#include <set>
+#include <map>
 #include <thread>
-#include <vector>
 
 namespace autohet::runtime {
 
 class CoreTicks {
 public:
-  /// `cores`: numbers as pinToCore counts them.
-  explicit CoreTicks(const std::set<uint32_t> &cores);
   ~CoreTicks();
+
+  /// Ticks on a core, once however often it is asked for; `core` as pinToCore
+  /// counts.
+  void start(uint32_t core);
 
 private:
   std::atomic<bool> stopping{false};
-  std::vector<std::thread> threads;
+  std::map<uint32_t, std::thread> threads; // by core
+
+  void run(uint32_t core);
 };
 
 } // namespace autohet::runtime

@@ -21,7 +21,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fstream>
-#include <optional>
 #include <sstream>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -126,6 +125,16 @@ public:
   }
 
   std::unique_ptr<SpeedLimit> limit(uint32_t rank) override {
+    auto limit = makeGroup(rank);
+    if (limit && slots.empty())
+      for (uint32_t core = 0; core < usableCores(); ++core)
+        ticks.start(core);
+    else if (limit)
+      ticks.start(slots[rank].core);
+    return limit;
+  }
+
+  std::unique_ptr<SpeedLimit> makeGroup(uint32_t rank) {
     std::string path = hierarchy.root + "/" + prefix +
                        std::to_string(getpid()) + "-" + std::to_string(rank);
     if (mkdir(path.c_str(), 0755) != 0)
@@ -155,16 +164,6 @@ public:
     return limit;
   }
 
-  /// On the cores where workers may be.
-  void startTicks() {
-    std::set<uint32_t> cores;
-    for (uint32_t core = 0; slots.empty() && core < usableCores(); ++core)
-      cores.insert(core);
-    for (const Slot &slot : slots)
-      cores.insert(slot.core);
-    ticks.emplace(cores);
-  }
-
   std::string describe() const override {
     double longest_us = 0;
     for (uint32_t rank = 0; rank < shares.cores.size(); ++rank)
@@ -182,7 +181,7 @@ private:
   Hierarchy hierarchy;
   Shares shares;
   std::vector<Slot> slots; // empty: not pinned
-  std::optional<CoreTicks> ticks;
+  CoreTicks ticks;         // on the cores of this node's workers
 
   double periodOf(uint32_t rank) const {
     return std::min(std::max(minPeriod_us, minQuota_us / shares.cores[rank]),
@@ -204,10 +203,9 @@ autohet::runtime::makeQuotas(const Manifest &manifest, std::string &why) {
     writeFile(hierarchy.root + "/cgroup.subtree_control", "+cpu");
   auto quotas = std::make_unique<Quotas>(manifest, hierarchy);
   // Try one: mounts are often read-only, and not everybody is root.
-  if (!quotas->limit(0)) {
+  if (!quotas->makeGroup(0)) {
     why = "none can be made in " + hierarchy.root + ": " + strerror(errno);
     return nullptr;
   }
-  quotas->startTicks();
   return quotas;
 }
