@@ -147,8 +147,6 @@ FailureOr<func::FuncOp> OnnxToHet::createFunction(func::FuncOp graph) {
   Builder b(&getContext());
   llvm::StringSet<> used;
   llvm::MapVector<StringAttr, std::string> unbound;
-  bool isBatched = false;
-  std::optional<std::pair<StringAttr, unsigned>> misplaced; // batch as dim
   for (BlockArgument argument : graph.getArguments()) {
     unsigned index = argument.getArgNumber();
     auto type = dyn_cast<RankedTensorType>(argument.getType());
@@ -157,17 +155,17 @@ FailureOr<func::FuncOp> OnnxToHet::createFunction(func::FuncOp graph) {
       return graph.emitError()
              << "argument " << index << " is no named tensor of known rank";
     SmallVector<int64_t> shape(type.getShape());
-    bool hasBatch = false;
+    // A symbol counts samples wherever it stands (past keys and values have it
+    // second); a number, which may be there by chance, as the first dim only.
+    std::optional<int64_t> batchDim;
     for (auto [dim, extent] : llvm::enumerate(shape)) {
       StringAttr symbol = symbolOf(graph, index, dim);
-      if (dim == 0)
-        hasBatch = batchSymbol.empty()
-                       ? batchSize && extent == batchSize
-                       : symbol && symbol.getValue() == batchSymbol;
+      if (!batchDim &&
+          (batchSymbol.empty() ? dim == 0 && batchSize && extent == batchSize
+                               : symbol && symbol.getValue() == batchSymbol))
+        batchDim = dim;
       if (!symbol)
         continue;
-      if (dim > 0 && symbol.getValue() == batchSymbol)
-        misplaced = {name, dim};
       used.insert(symbol.getValue());
       extent = bound.lookup(symbol.getValue());
       if (!extent)
@@ -177,18 +175,11 @@ FailureOr<func::FuncOp> OnnxToHet::createFunction(func::FuncOp graph) {
     SmallVector<NamedAttribute> entries{
         b.getNamedAttr(het::kNameAttr, name),
         b.getNamedAttr(het::kRoleAttr, b.getStringAttr("input"))};
-    isBatched |= hasBatch;
-    if (hasBatch)
+    if (batchDim)
       entries.push_back(
-          b.getNamedAttr("het.batch_dim", b.getI64IntegerAttr(0)));
+          b.getNamedAttr(het::kBatchDimAttr, b.getI64IntegerAttr(*batchDim)));
     attributes.push_back(b.getDictionaryAttr(entries));
   }
-  if (isBatched && misplaced)
-    return emitError(graph.getLoc())
-           << "input '" << misplaced->first.getValue() << "' has the batch '"
-           << batchSymbol << "' as its dim " << misplaced->second
-           << "; samples are counted by dim 0 of an input: export the model "
-              "without it (such as without past keys and values)";
   if (!unbound.empty()) {
     InFlightDiagnostic diagnostic = emitError(graph.getLoc())
                                     << "dims of the model are unbound: ";

@@ -464,7 +464,8 @@ def PrintUnits : Pass<"het-print-units", "::mlir::func::FuncOp"> {
 def VerifyModel : Pass<"het-verify-model", "::mlir::func::FuncOp"> {
   let summary = "The fence after the Model phase: what later phases rely on";
   let description = [{
-    *Requires*: nothing. *Does*: changes nothing; reports each violation.
+    *Requires*: nothing. *Does*: reports each violation; notes in each named
+    result's `het.batch_dim` which dim counts its samples (-1: none does).
 
     | after the Model phase | |
     |---|---|
@@ -478,8 +479,8 @@ def VerifyModel : Pass<"het-verify-model", "::mlir::func::FuncOp"> {
     reduce, cut, index or permute it. Nor may an operand without samples have
     rows of its own along it: the sample's place in the batch would matter.
     Dropout draws by the sample's number, so its operand has samples, in dim 0.
-    With one sample nothing can meet: where a file's batch is free, the compiler
-    also looks at the model with two.
+    With `het.batch_size = 1` nothing can meet and nothing is followed: where a
+    file's batch is free, the compiler also looks at the model with two.
 
     *Ensures*: the table.
 

@@ -413,6 +413,10 @@ FailureOr<BatchDim> SampleTracking::follow(Operation *op) {
 
 LogicalResult SampleTracking::run(func::FuncOp func) {
   function = func;
+  // Nobody to meet; and which of the dims of extent 1 is the batch?
+  auto size = function->getAttrOfType<IntegerAttr>(kBatchSizeAttr);
+  if (size && size.getInt() == 1)
+    return success();
   for (BlockArgument argument : function.getArguments()) {
     unsigned number = argument.getArgNumber();
     if (auto dim =
@@ -437,6 +441,13 @@ LogicalResult SampleTracking::run(func::FuncOp func) {
       dims[result] =
           *dim && **dim < typeOf(result).getRank() ? *dim : BatchDim();
   }
+  // Who gathers an output's microbatches puts them together along this dim.
+  Builder b(function.getContext());
+  for (auto [i, value] :
+       llvm::enumerate(function.front().getTerminator()->getOperands()))
+    if (function.getResultAttrOfType<StringAttr>(i, kNameAttr))
+      function.setResultAttr(i, kBatchDimAttr,
+                             b.getI64IntegerAttr(of(value).value_or(-1)));
   return failure(failedAny);
 }
 

@@ -328,10 +328,13 @@ LogicalResult ProgramEmitter::declarePorts() {
           func.getResultAttrOfType<DenseI64ArrayAttr>(result, attribute);
       return array ? SmallVector<int64_t>(array.asArrayRef()) : otherwise;
     };
+    auto batchDim =
+        func.getResultAttrOfType<IntegerAttr>(i, het::kBatchDimAttr);
     exec::OutputOp::create(
         declare, value.getLoc(), name,
         list("dist.global_shape", SmallVector<int64_t>(type.getShape())),
-        list("dist.offsets", SmallVector<int64_t>(type.getRank(), 0)), 0, type);
+        list("dist.offsets", SmallVector<int64_t>(type.getRank(), 0)),
+        batchDim ? batchDim.getInt() : 0, type);
   }
   return success();
 }

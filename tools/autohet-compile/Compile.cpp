@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compile.h"
+#include "Inputs.h"
 #include "Kernels.h"
 #include "Outputs.h"
 
@@ -62,7 +63,7 @@ private:
   LogicalResult preparePlanner();
   LogicalResult searchPlan();
   FailureOr<int64_t> batchOfFile();
-  LogicalResult checkWithTwoSamples();
+  LogicalResult lookAtTwoSamples(func::FuncOp one);
   LogicalResult buildModels();
   LogicalResult finishPlan();
   LogicalResult planPhase();
@@ -84,7 +85,6 @@ private:
     llvm::outs() << "\n";
     return success();
   }
-  void bindInputs(func::FuncOp model);
   /// Rates of a cluster file are somebody's measurement; without one they are
   /// assumed, and a prediction would be a guess.
   bool hasRates() const {
@@ -328,49 +328,6 @@ FailureOr<OwningOpRef<ModuleOp>> Compiler::modelPhase(int64_t batch,
   return model;
 }
 
-/// `--bind NAME=kind` and the defaults by name: where the inputs come from that
-/// data files do not have.
-void Compiler::bindInputs(func::FuncOp model) {
-  llvm::StringMap<std::string> bound;
-  for (StringRef bind : options.binds) {
-    auto [name, kind] = bind.split('=');
-    bound[name] = kind.str();
-  }
-  for (unsigned i = 0; i < model.getNumArguments(); ++i) {
-    auto name = model.getArgAttrOfType<StringAttr>(i, het::kNameAttr);
-    auto role = model.getArgAttrOfType<StringAttr>(i, het::kRoleAttr);
-    if (!name || !role || role.getValue() == "inverse_label_count")
-      continue;
-    StringRef kind =
-        llvm::StringSwitch<StringRef>(name.getValue())
-            .Cases({"input_ids", "ids", "idx", "tokens", "input"}, "tokens")
-            .Case("labels", "labels")
-            .Case("attention_mask", "ones")
-            .Case("token_type_ids", "zeros")
-            .Case("position_ids", "arange")
-            .Default("file");
-    if (role.getValue() == "labels")
-      kind = "labels";
-    if (auto it = bound.find(name.getValue()); it != bound.end())
-      kind = it->second;
-    model.setArgAttr(i, "het.kind", StringAttr::get(&context, kind));
-  }
-  // Ids are below the table that they index, labels below the classes.
-  model.walk([&](het::EmbeddingOp op) {
-    if (auto argument = dyn_cast<BlockArgument>(op.getIds()))
-      model.setArgAttr(argument.getArgNumber(), "het.vocabulary",
-                       IntegerAttr::get(IntegerType::get(&context, 64),
-                                        op.getTable().getType().getDimSize(0)));
-  });
-  model.walk([&](het::CrossEntropyOp op) {
-    if (auto argument = dyn_cast<BlockArgument>(op.getLabels()))
-      model.setArgAttr(
-          argument.getArgNumber(), "het.vocabulary",
-          IntegerAttr::get(IntegerType::get(&context, 64),
-                           op.getLogits().getType().getShape().back()));
-  });
-}
-
 /// One differentiated model a distinct microbatch size; the plan's open
 /// questions (the file's own batch, all units on one device) are answered here.
 LogicalResult Compiler::buildModels() {
@@ -386,19 +343,25 @@ LogicalResult Compiler::buildModels() {
         model->getAttrOfType<IntegerAttr>(het::kBatchSizeAttr).getInt();
     if (!replica.microbatch_size)
       replica.microbatch_size = size;
-    bindInputs(model);
+    bindInputs(model, options.binds);
     model.setName("model_b" + std::to_string(size));
     models.insert({size, std::move(*built)});
   }
   units = collectUnits(modelOf(*models.front().second));
-  if (models.size() == 1 && models.front().first == 1)
-    return checkWithTwoSamples();
+  auto one = models.find(1);
+  if (one == models.end())
+    return success();
+  if (models.size() == 1)
+    return lookAtTwoSamples(modelOf(*one->second));
+  for (auto &[size, model] : models)
+    if (size != 1)
+      copyBatchDims(modelOf(*model), modelOf(*one->second));
   return success();
 }
 
-/// A model at a microbatch of 1 cannot show whether samples would meet, which
-/// the file may say: where its batch is free, it is looked at with two.
-LogicalResult Compiler::checkWithTwoSamples() {
+/// A model at a microbatch of 1 cannot show whether samples would meet, nor
+/// along which dim: where the file's batch is free, it is looked at with two.
+LogicalResult Compiler::lookAtTwoSamples(func::FuncOp one) {
   FailureOr<int64_t> inFile = batchOfFile();
   if (failed(inFile) || *inFile != 0)
     return success(succeeded(inFile));
@@ -406,7 +369,11 @@ LogicalResult Compiler::checkWithTwoSamples() {
   ScopedDiagnosticHandler quiet(&context, [](Diagnostic &diagnostic) {
     return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
   });
-  return success(succeeded(modelPhase(2, /*differentiate=*/false)));
+  FailureOr<OwningOpRef<ModuleOp>> two = modelPhase(2, /*differentiate=*/false);
+  if (failed(two))
+    return failure();
+  copyBatchDims(modelOf(**two), one);
+  return success();
 }
 
 /// Fills in what was open until the units were known, and judges the plan.

@@ -83,12 +83,3 @@ func.func @double_weights(%x: tensor<2x2xf32> {onnx.name = "x"}) -> !onnx.value 
   %0 = onnx.node "MatMul"(%x, %w) opset 18 {} : (tensor<2x2xf32>, tensor<2x2xf64>) -> !onnx.value
   return %0 : !onnx.value
 }
-
-// -----
-
-// expected-error @+1 {{input 'past_0' has the batch 'batch' as its dim 1; samples are counted by dim 0 of an input}}
-func.func @past(%ids: tensor<?x4xi64> {onnx.dims = ["batch", 4], onnx.name = "ids"},
-                %past: tensor<2x?x3xf32> {onnx.dims = [2, "batch", 3], onnx.name = "past_0"}) -> !onnx.value {
-  %0 = onnx.node "Neg"(%past) opset 18 {} : (tensor<2x?x3xf32>) -> !onnx.value
-  return %0 : !onnx.value
-}

@@ -14,7 +14,7 @@
 // TIENAME: error: --tie a=b: the model has no parameter 'a'
 // SHARED: error: --shared a: the model has no such parameter
 // CHECK: tensor<2x3xi64> {het.batch_dim = 0 : i64
-// BATCHDIM: tensor<2x3xi64> {het.name = "ids"
+// BATCHDIM: tensor<2x3xi64> {het.batch_dim = 1 : i64, het.name = "ids"
 func.func @model(%ids: tensor<?x?xi64> {onnx.dims = ["batch", "seq"], onnx.name = "ids"}) -> !onnx.value {
   %0 = onnx.node "Neg"(%ids) opset 18 {} : (tensor<?x?xi64>) -> !onnx.value
   return %0 : !onnx.value

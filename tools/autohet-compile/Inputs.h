@@ -1,0 +1,26 @@
+//===- Inputs.h - what feeds a model, and where its samples lie --*- C++ -*-===//
+//
+// Facts of the job that a model's file does not state, as attributes of the
+// model's function.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_TOOLS_COMPILE_INPUTS_H
+#define AUTOHET_TOOLS_COMPILE_INPUTS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <string>
+
+namespace autohet {
+
+/// `--bind NAME=kind` and the defaults by name: where the inputs come from that
+/// data files do not have. Also bounds ids and labels by what they index.
+void bindInputs(mlir::func::FuncOp model, llvm::ArrayRef<std::string> binds);
+
+/// Which dim of each output counts samples, as a model of several samples
+/// knows, for one of a single sample, where it cannot be seen.
+void copyBatchDims(mlir::func::FuncOp from, mlir::func::FuncOp to);
+
+} // namespace autohet
+
+#endif
