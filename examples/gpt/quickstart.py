@@ -110,7 +110,7 @@ def main() -> None:
 
     say(f"train {options.steps} steps and save")
     trace = os.path.join(options.out, "trace.json")
-    for path in glob.glob(os.path.join(saved, "*")):
+    for path in glob.glob(os.path.join(saved, "step-*")):
         subprocess.run(["rm", "-rf", path], check=True)
     train = [*data, "--checkpoint", saved, "--metrics", metrics]
     run("autohet-run", best, f"--steps={options.steps}", *train, "--trace", trace)

@@ -10,6 +10,7 @@
 #include "Compile.h"
 #include "Inputs.h"
 #include "Kernels.h"
+#include "OutputFolder.h"
 #include "Outputs.h"
 
 #include "autohet/Dialect/Dist/Dist.h"
@@ -638,19 +639,10 @@ LogicalResult Compiler::emitNodes() {
   facts.programHash = hashBytes(hashed);
   std::string manifest = formatManifest(facts);
 
-  // Everything goes into a folder beside the wanted one, which appears whole.
-  llvm::SmallString<256> folder(options.output);
-  llvm::sys::path::remove_dots(folder, true);
-  while (folder.size() > 1 && llvm::sys::path::is_separator(folder.back()))
-    folder.pop_back();
-  llvm::SmallString<256> work(folder);
-  work += ".tmp";
-  llvm::sys::fs::remove_directories(work);
-  if (std::error_code code = llvm::sys::fs::create_directories(work))
-    return error("cannot create " + work + ": " + code.message());
-  auto file = [&](const llvm::Twine &name) {
-    return (work + "/" + name).str();
-  };
+  OutputFolder output;
+  if (llvm::Error problem = output.open(options.output))
+    return error(std::move(problem));
+  auto file = [&](const llvm::Twine &name) { return output.pathOf(name); };
 
   for (auto [image, nodeObjects] : llvm::zip_equal(images, objects)) {
     image.manifest = manifest;
@@ -698,9 +690,8 @@ LogicalResult Compiler::emitNodes() {
         {"report.html", formatReport(report)}})
     if (llvm::Error problem = writeFile(file(name), text))
       return error(std::move(problem));
-  llvm::sys::fs::remove_directories(folder);
-  if (std::error_code code = llvm::sys::fs::rename(work, folder))
-    return error("cannot create " + folder + ": " + code.message());
+  if (llvm::Error problem = output.commit())
+    return error(std::move(problem));
   return success();
 }
 
