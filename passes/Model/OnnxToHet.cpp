@@ -171,6 +171,13 @@ FailureOr<func::FuncOp> OnnxToHet::createFunction(func::FuncOp graph) {
       if (!extent)
         unbound.try_emplace(symbol, name.str());
     }
+    double elements = 1; // in bounds for any product
+    for (int64_t extent : shape)
+      elements *= double(extent);
+    if (unbound.empty() && (llvm::is_contained(shape, 0) || elements > 0x1p40))
+      return emitError(graph.getLoc())
+             << "input '" << name.getValue() << "' is " << type.clone(shape)
+             << ", wanted 1 to 2^40 elements";
     types.push_back(type.clone(shape));
     SmallVector<NamedAttribute> entries{
         b.getNamedAttr(het::kNameAttr, name),

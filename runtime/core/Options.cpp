@@ -362,7 +362,7 @@ std::string helpText(const char *program) {
              "executables of the job's other nodes. Start it once a node, by "
              "autohet-run, mpirun,\n"
              "srun or by hand; a job of one node needs nothing else.\n\n"
-             "  %s --data text.bin --data-dtype uint8 --steps 100 --lr 1e-3\n"
+             "  %s --data text.bin --data-dtype uint16 --steps 100 --lr 1e-3\n"
              "  %s --inputs in.safetensors --labels labels.safetensors --steps "
              "3 --save-loss l.jsonl\n",
              program, program, program);

@@ -6,8 +6,10 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <memory>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,8 +51,24 @@ void MappedFile::swap(MappedFile &other) noexcept {
   std::swap(bytes, other.bytes);
 }
 
+/// Where the bytes of `path` belong: a link stays, what it points to is
+/// replaced. Renaming over anything but a file (a device, a pipe) would destroy
+/// it.
+static std::string placeOf(const std::string &path) {
+  struct stat about;
+  if (stat(path.c_str(), &about) != 0)
+    return path;
+  if (!S_ISREG(about.st_mode))
+    fail(AH_ERROR_INPUT, "cannot write '%s': it is there and no regular file",
+         path.c_str());
+  std::unique_ptr<char, decltype(&free)> real(realpath(path.c_str(), nullptr),
+                                              free);
+  return real ? real.get() : path;
+}
+
 AtomicFile::AtomicFile(const std::string &path)
-    : path(path), temporary(path + ".tmp." + std::to_string(getpid())) {
+    : path(placeOf(path)),
+      temporary(this->path + ".tmp." + std::to_string(getpid())) {
   descriptor =
       open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0)

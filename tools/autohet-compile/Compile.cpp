@@ -700,6 +700,11 @@ LogicalResult Compiler::emitNodes() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult Compiler::run() {
+  // Far beyond what anybody trains with, and still quick to plan for.
+  constexpr int64_t largestBatch = int64_t(1) << 16;
+  if (options.globalBatch > largestBatch)
+    return error("--global-batch " + llvm::Twine(options.globalBatch) +
+                 ": at most " + llvm::Twine(largestBatch));
   if (options.emit == Emit::Imported) {
     FailureOr<OwningOpRef<ModuleOp>> model =
         modelPhase(options.microbatch, false);

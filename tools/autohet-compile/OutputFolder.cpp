@@ -136,8 +136,8 @@ Error OutputFolder::commit() {
   // for a job.
   if (former)
     sys::fs::remove(placeOf(kManifest));
-  llvm::stable_partition(names,
-                         [](StringRef name) { return name != kManifest; });
+  llvm::erase(names, kManifest);
+  names.push_back(kManifest.str());
   for (const std::string &name : names) {
     if (std::error_code code = sys::fs::rename(pathOf(name), placeOf(name)))
       return fail("cannot write '" + placeOf(name) + "'", code);

@@ -83,3 +83,19 @@ func.func @double_weights(%x: tensor<2x2xf32> {onnx.name = "x"}) -> !onnx.value 
   %0 = onnx.node "MatMul"(%x, %w) opset 18 {} : (tensor<2x2xf32>, tensor<2x2xf64>) -> !onnx.value
   return %0 : !onnx.value
 }
+
+// -----
+
+// expected-error @+1 {{input 'x' is 'tensor<0x3xf32>', wanted 1 to 2^40 elements}}
+func.func @empty(%x: tensor<0x3xf32> {onnx.name = "x"}) -> !onnx.value {
+  %0 = onnx.node "Neg"(%x) opset 18 {} : (tensor<0x3xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+// expected-error @+1 {{input 'x' is 'tensor<2x4611686018427387904xf32>', wanted 1 to 2^40 elements}}
+func.func @huge(%x: tensor<2x4611686018427387904xf32> {onnx.name = "x"}) -> !onnx.value {
+  %0 = onnx.node "Neg"(%x) opset 18 {} : (tensor<2x4611686018427387904xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}

@@ -6,6 +6,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 using namespace autohet::runtime;
 using namespace autohet::runtime::test;
@@ -135,4 +137,28 @@ TEST(Gather, PiecesMakeWholeTensorsOrSayWhatIsMissing) {
   }
   // Nothing is written half.
   EXPECT_NE(access((folder / "g").c_str(), F_OK), 0);
+}
+
+/// Files take their places by renaming, which must not take a device's or a
+/// link's place.
+TEST(AtomicFile, KeepsLinksAndSparesWhatIsNoFile) {
+  TemporaryFolder folder;
+  writeFile(folder / "target", "old");
+  ASSERT_EQ(symlink((folder / "target").c_str(), (folder / "link").c_str()), 0);
+  AtomicFile file(folder / "link");
+  file.write("new", 3);
+  file.commit();
+  MappedFile target(folder / "target");
+  EXPECT_EQ(std::string(target.data(), target.size()), "new");
+  struct stat about;
+  ASSERT_EQ(lstat((folder / "link").c_str(), &about), 0);
+  EXPECT_TRUE(S_ISLNK(about.st_mode));
+
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  try {
+    AtomicFile pipe(folder / "pipe");
+    ADD_FAILURE() << "no error";
+  } catch (const Error &error) {
+    EXPECT_THAT(error.what(), HasSubstr("no regular file"));
+  }
 }
