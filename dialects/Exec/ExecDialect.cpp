@@ -48,6 +48,21 @@ int64_t autohet::exec::sizeInBytes(RankedTensorType type) {
   return type.getNumElements() * std::max<int64_t>(1, bits / 8);
 }
 
+/// Whether a program can know the size of `type`.
+static bool isSized(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape() &&
+         tensor.getElementType().isIntOrFloat();
+}
+
+LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 RankedTensorType tensor) {
+  if (isSized(tensor))
+    return success();
+  return emitError() << "a buffer of " << tensor
+                     << ", wanted a static tensor of integers or floats";
+}
+
 int64_t BufferType::getSizeInBytes() { return sizeInBytes(getTensor()); }
 
 int64_t BufferOp::getSlotStride() {
@@ -249,8 +264,9 @@ LogicalResult EmitOp::verify() {
   if (!output) // emit_c1
     return emitOpError("gives \"")
            << getOutput() << "\", which is not declared";
-  if (sizeInBytes(cast<RankedTensorType>(output.getType())) ==
-      sizeInBytes(tensorOf(getFrom())))
+  if (isSized(output.getType()) &&
+      sizeInBytes(cast<RankedTensorType>(output.getType())) ==
+          sizeInBytes(tensorOf(getFrom())))
     return success();
   return emitOpError("gives ") << tensorOf(getFrom()) << " as \"" << getOutput()
                                << "\", which is " << output.getType();

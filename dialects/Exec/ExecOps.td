@@ -48,8 +48,10 @@ def Exec_SpaceAttr : EnumAttr<Exec_Dialect, Exec_Space, "space"> {
 def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
   let mnemonic = "buffer";
   let summary = "Memory that holds one tensor a slot";
+  let description = "The tensor is static, of integers or floats.";
   let parameters = (ins "::mlir::RankedTensorType":$tensor);
   let assemblyFormat = "`<` $tensor `>`";
+  let genVerifyDecl = 1;
   let builders = [TypeBuilderWithInferredContext<(ins "::mlir::RankedTensorType":$tensor), [{
     return $_get(tensor.getContext(), tensor);
   }]>];

@@ -252,6 +252,8 @@ LogicalResult ReshapeOp::verify() {
   auto operand = typeOf(getOperand()), result = getType();
   if (llvm::any_of(getShape(), [](int64_t n) { return n < 0; }))
     return emitOpError("shape must be static, but is [") << getShape() << "]";
+  if (!result.hasStaticShape())
+    return emitOpError("result must be static, but is ") << result;
   if (operand.hasStaticShape() &&
       operand.getNumElements() != result.getNumElements())
     return emitOpError("cannot hold ")

@@ -340,3 +340,10 @@ exec.program @parameter_c2_gradient rank 0 of 1 replica 0 stage 0 microbatches 1
   // expected-error @+1 {{has a gradient, but lies in the constant space}}
   exec.parameter "p" of [4, 2] at [0, 0] %p gradient %p : (!exec.buffer<tensor<4x2xf32>>, !exec.buffer<tensor<4x2xf32>>)
 }
+
+// -----
+
+exec.program @sizeless rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  // expected-error @+1 {{a buffer of 'tensor<?xf32>', wanted a static tensor of integers or floats}}
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<?xf32>>
+}
