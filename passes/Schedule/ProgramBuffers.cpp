@@ -1,0 +1,178 @@
+//===- ProgramBuffers.cpp - what a program declares -------------------------===//
+//
+// Buffers with their slots, events, ports and the boxes of parameters that the
+// device holds: declared when something first names them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramEmitter.h"
+
+using namespace mlir;
+using namespace autohet;
+using namespace autohet::schedule;
+
+Value ProgramEmitter::declareBuffer(Location loc, StringRef name,
+                                    exec::Space space, RankedTensorType type,
+                                    int64_t slots) {
+  // Names are for people and traces; make them unique.
+  unsigned &seen = names[name];
+  std::string unique =
+      seen ? (name + "." + llvm::Twine(seen)).str() : name.str();
+  ++seen;
+  return exec::BufferOp::create(declare, loc, exec::BufferType::get(type),
+                                unique, space, slots, IntegerAttr());
+}
+
+Value ProgramEmitter::declareEvent(const llvm::Twine &name, bool once) {
+  return exec::EventOp::create(declare, func.getLoc(), declare.getIndexType(),
+                               declare.getStringAttr(name),
+                               once ? declare.getUnitAttr() : UnitAttr());
+}
+
+/// Forward values that the backward part reads, and values that a transfer
+/// touches while computation goes on, need a slot a microbatch in flight.
+int64_t ProgramEmitter::slotsOf(Value root) {
+  bool isForward =
+      isa<BlockArgument>(root) || partOf(root.getDefiningOp()) == Part::Forward;
+  bool isKept = false,
+       isMoved = root.getDefiningOp() && isPipelined(root.getDefiningOp());
+  SmallVector<Value> views = {root};
+  while (!views.empty())
+    for (Operation *user : views.pop_back_val().getUsers()) {
+      if (auto reshape = dyn_cast<het::ReshapeOp>(user))
+        views.push_back(reshape.getResult());
+      else
+        isKept |= partOf(user) == Part::Backward && !isa<func::ReturnOp>(user);
+      isMoved |= isPipelined(user);
+    }
+  int64_t slots = isKept && isForward ? inFlight : 1;
+  // One more lets the next microbatch arrive, or the last leave, meanwhile.
+  return std::min(count, slots + (isMoved ? 1 : 0));
+}
+
+Value ProgramEmitter::bufferOf(Value value) {
+  Value root = rootOf(value);
+  Value &buffer = buffers[root];
+  if (buffer)
+    return buffer;
+  if (auto parameter = root.getDefiningOp<het::ParameterOp>()) {
+    SmallVector<int64_t> zeros(parameter.getType().getRank(), 0);
+    return buffer = held(parameter.getLoc(), parameter.getNameAttr(),
+                         parameter.getOffsets() ? *parameter.getOffsets()
+                                                : ArrayRef<int64_t>(zeros),
+                         parameter.getWholeShape(), parameter.getType(),
+                         parameter.isTrained())
+                        .value;
+  }
+  // New bytes of a box that arrive in one piece arrive where they belong.
+  if (isa_and_nonnull<dist::RecvOp>(root.getDefiningOp()) && root.hasOneUse())
+    if (auto store = dyn_cast<dist::StoreParameterOp>(*root.user_begin()))
+      return buffer =
+                 held(store.getLoc(), store.getNameAttr(), store.getOffsets(),
+                      store.getGlobalShape(), tensorOf(root), /*trained=*/true)
+                     .value;
+  std::string name;
+  if (auto argument = dyn_cast<BlockArgument>(root)) {
+    auto attribute = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                       het::kNameAttr);
+    name = attribute ? attribute.str() : "input";
+  } else {
+    Operation *op = root.getDefiningOp();
+    if (auto unit = op->getAttrOfType<StringAttr>(het::kUnitAttr))
+      name = unit.str() + "/";
+    if (auto call = dyn_cast<func::CallOp>(op))
+      name += call.getCallee().str();
+    else
+      name += op->getName().stripDialect().str();
+  }
+  return buffer = declareBuffer(root.getLoc(), name, exec::Space::arena,
+                                tensorOf(root), slotsOf(root));
+}
+
+HeldBox &ProgramEmitter::held(Location loc, StringAttr name,
+                              ArrayRef<int64_t> offsets,
+                              ArrayRef<int64_t> globalShape,
+                              RankedTensorType type, bool trained) {
+  BoxKey key = {
+      name,
+      {SmallVector<int64_t>(offsets), SmallVector<int64_t>(type.getShape())}};
+  auto it = boxes.find(key);
+  if (it != boxes.end())
+    return it->second;
+  HeldBox box{loc,
+              name,
+              SmallVector<int64_t>(offsets),
+              SmallVector<int64_t>(globalShape),
+              false,
+              nullptr,
+              nullptr,
+              nullptr,
+              {}};
+  box.value = declareBuffer(
+      loc, name, trained ? exec::Space::parameter : exec::Space::constant,
+      type);
+  return boxes.insert({key, std::move(box)}).first->second;
+}
+
+/// Inputs become ports that are fed, in the part that first reads them; the
+/// label count is a run-time scalar.
+LogicalResult ProgramEmitter::declarePorts() {
+  for (BlockArgument argument : func.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    auto role = func.getArgAttrOfType<StringAttr>(i, het::kRoleAttr);
+    if (role && role.getValue() == "inverse_label_count") {
+      buffers[argument] = exec::BufferOp::create(
+          declare, argument.getLoc(), exec::BufferType::get(tensorOf(argument)),
+          "inverse_label_count", exec::Space::scalar, 1,
+          declare.getI64IntegerAttr(0));
+      continue;
+    }
+    if (argument.use_empty())
+      continue;
+    if (!func.getArgAttr(i, het::kNameAttr))
+      return func.emitOpError("reads argument #")
+             << i << ", which has no name to be fed by";
+    auto text = [&](StringRef name, StringRef otherwise) {
+      auto attribute = func.getArgAttrOfType<StringAttr>(i, name);
+      return attribute ? attribute.getValue() : otherwise;
+    };
+    auto number = [&](StringRef name, int64_t otherwise) {
+      auto attribute = func.getArgAttrOfType<IntegerAttr>(i, name);
+      return attribute ? attribute.getInt() : otherwise;
+    };
+    exec::InputOp::create(declare, argument.getLoc(),
+                          text(het::kNameAttr, "input"),
+                          text(het::kRoleAttr, "input"),
+                          text("het.kind", "file"), number("het.batch_dim", 0),
+                          number("het.vocabulary", 0), argument.getType());
+    bufferOf(argument);
+  }
+  auto returns = func.getBody().front().getTerminator();
+  for (auto [i, value] : llvm::enumerate(returns->getOperands())) {
+    auto name = func.getResultAttrOfType<StringAttr>(i, het::kNameAttr);
+    if (!name || name.getValue() == "loss")
+      continue;
+    auto type = tensorOf(value);
+    auto list = [&, result = i](StringRef attribute,
+                                SmallVector<int64_t> otherwise) {
+      auto array =
+          func.getResultAttrOfType<DenseI64ArrayAttr>(result, attribute);
+      return array ? SmallVector<int64_t>(array.asArrayRef()) : otherwise;
+    };
+    auto batchDim =
+        func.getResultAttrOfType<IntegerAttr>(i, het::kBatchDimAttr);
+    exec::OutputOp::create(
+        declare, value.getLoc(), name,
+        list("dist.global_shape", SmallVector<int64_t>(type.getShape())),
+        list("dist.offsets", SmallVector<int64_t>(type.getRank(), 0)),
+        batchDim ? batchDim.getInt() : 0, type);
+  }
+  return success();
+}
+
+void ProgramEmitter::declareParameters() {
+  for (auto &[key, box] : boxes)
+    exec::ParameterOp::create(
+        declare, box.loc, box.name, box.globalShape, box.offsets, box.owned,
+        box.value, box.owned ? box.gradient : box.localSum, box.states);
+}

@@ -1,0 +1,169 @@
+//===- ProgramEmitter.h - one device's program under construction -*- C++ -*-===//
+//
+// What the files of exec-order-microbatches share:
+//
+//   OrderMicrobatches.cpp   the schedule, and the commands of each part
+//   ProgramTransfers.cpp    sends, receives, and who waits for them
+//   ProgramBuffers.cpp      what the program declares
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_PASSES_SCHEDULE_PROGRAMEMITTER_H
+#define AUTOHET_PASSES_SCHEDULE_PROGRAMEMITTER_H
+
+#include "autohet/Dialect/Dist/Dist.h"
+#include "autohet/Dialect/Exec/Exec.h"
+#include "autohet/Dialect/Het/Het.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSwitch.h"
+
+namespace autohet::schedule {
+
+using namespace mlir;
+
+enum class Part { Forward, Backward, Reduce, Update };
+
+inline Part partOf(Operation *op) {
+  auto phase = op->getAttrOfType<StringAttr>("het.phase");
+  if (!phase)
+    return Part::Forward;
+  return llvm::StringSwitch<Part>(phase.getValue())
+      .Case("backward", Part::Backward)
+      .Case("reduce", Part::Reduce)
+      .Case("update", Part::Update)
+      .Default(Part::Forward);
+}
+
+/// The value whose memory `value` shares: reshapes are views.
+inline Value rootOf(Value value) {
+  while (auto reshape = value.getDefiningOp<het::ReshapeOp>())
+    value = reshape.getOperand();
+  return value;
+}
+
+inline RankedTensorType tensorOf(Value v) {
+  return cast<RankedTensorType>(v.getType());
+}
+
+/// A box of a parameter: where it starts and its shape.
+using BoxKey = std::pair<StringAttr,
+                         std::pair<SmallVector<int64_t>, SmallVector<int64_t>>>;
+
+/// What the device holds of a box.
+struct HeldBox {
+  Location loc;
+  StringAttr name;
+  SmallVector<int64_t> offsets, globalShape;
+  bool owned = false;
+  Value value;
+  Value localSum; ///< of this device's microbatches
+  Value gradient; ///< of an owned box: summed over all devices
+  SmallVector<Value> states;
+};
+
+/// One stream under construction: where its next command goes.
+struct Stream {
+  exec::StreamOp op;
+  OpBuilder builder;
+};
+
+class ProgramEmitter {
+public:
+  ProgramEmitter(func::FuncOp func, dist::ProgramAttr info, StringRef schedule,
+                 unsigned stateCount)
+      : func(func), info(info), stateCount(stateCount), declare(func) {
+    count = info.getMicrobatches();
+    isGPipe = schedule == "gpipe";
+    headStart =
+        std::min<int64_t>(info.getStages() - 1 - info.getStage(), count);
+    inFlight = isGPipe ? count : std::min(headStart + 1, count);
+  }
+
+  LogicalResult emit();
+
+private:
+  //===--- declarations ---===//
+  LogicalResult declarePorts();
+  Value declareBuffer(Location loc, StringRef name, exec::Space space,
+                      RankedTensorType type, int64_t slots = 1);
+  Value declareEvent(const llvm::Twine &name, bool once = false);
+  HeldBox &held(Location loc, StringAttr name, ArrayRef<int64_t> offsets,
+                ArrayRef<int64_t> globalShape, RankedTensorType type,
+                bool trained);
+  Value bufferOf(Value value);
+  int64_t slotsOf(Value root);
+  void declareParameters();
+
+  //===--- commands ---===//
+  LogicalResult emitPart(Part part, int64_t microbatch, bool reduces = false);
+  LogicalResult emitOp(Operation *op, int64_t microbatch);
+  LogicalResult emitMatmul(het::MatmulOp op, int64_t microbatch);
+  Value gradientBuffer(het::GradientOp op);
+  void emitGradient(het::GradientOp op, int64_t microbatch);
+  void emitSend(dist::SendOp op, int64_t microbatch);
+  void emitRecv(dist::RecvOp op, int64_t microbatch);
+  void emitResults(int64_t microbatch);
+  LogicalResult emitUpdate(dist::UpdateOp op);
+  void flushWaits(int64_t microbatch);
+  void findLateExchange();
+  void waitForOperands(Operation *op);
+  void waitForParameters(Operation *op);
+  void waitForStepBefore(Location loc, Value event);
+  void waitForExchange();
+  void waitForSent(Value value, int64_t microbatch);
+  Part lastReader(dist::RecvOp recv);
+  LogicalResult emitLoop(int64_t first, int64_t end,
+                         ArrayRef<std::pair<Part, int64_t>> body);
+  LogicalResult emitTraining(bool peels);
+
+  /// A wait for a microbatch before the first is always over.
+  void wait(Stream &stream, Value event, int64_t microbatch) {
+    if (inLoop || microbatch >= 0)
+      exec::WaitOp::create(stream.builder, stream.op.getLoc(), event,
+                           microbatch);
+  }
+
+  bool isPipelined(Operation *op) {
+    auto send = dyn_cast<dist::SendOp>(op);
+    auto recv = dyn_cast<dist::RecvOp>(op);
+    return !isExchange(op) &&
+           ((send && !send.getInlined()) || (recv && !recv.getInlined()));
+  }
+  /// Once a step, beside the microbatches.
+  static bool isExchange(Operation *op) {
+    return partOf(op) == Part::Reduce || partOf(op) == Part::Update;
+  }
+
+  func::FuncOp func;
+  dist::ProgramAttr info;
+  unsigned stateCount;
+  OpBuilder declare;
+  exec::ProgramOp program;
+  int64_t count, headStart, inFlight;
+  bool isGPipe, inLoop = false;
+
+  std::optional<Stream> compute, receive, send;
+  llvm::DenseMap<Value, Value> buffers;
+  llvm::MapVector<BoxKey, HeldBox> boxes;
+  llvm::DenseMap<Operation *, std::pair<Value, Value>> events;
+  /// Events of inline transfers that were started and not yet waited for.
+  SmallVector<Value> pendingArrivals, pendingSends;
+  /// The same of the exchange of gradients and parameters, which nobody waits
+  /// for before it has to: events by the value that arrives, and of sends.
+  llvm::MapVector<Value, Value> exchangeArrivals;
+  SmallVector<Value> exchangeSends;
+  /// Of those, what the next step waits for: arrivals by the box that they
+  /// fill, until something has waited, and sends.
+  llvm::MapVector<BoxKey, Value> lateArrivals;
+  SmallVector<Value> lateSends;
+  llvm::DenseSet<Operation *> late;
+  llvm::StringMap<unsigned> names;
+};
+
+} // namespace autohet::schedule
+
+#endif

@@ -1,0 +1,205 @@
+//===- ProgramTransfers.cpp - sends, receives, and who waits ----------------===//
+//
+// Three kinds, by when somebody waits:
+//
+//   between stages     on streams of their own; compute waits for an arrival
+//   collectives        in the computing stream, before the next other command
+//   gradients and      in it too; an arrival when it is read, a send at the end
+//   parameters         of its half, new parameters in the next step
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramEmitter.h"
+
+using namespace mlir;
+using namespace autohet;
+using namespace autohet::schedule;
+
+/// Waits for what inline transfers have under way, so that what follows may
+/// read what arrived and write what was sent.
+void ProgramEmitter::flushWaits(int64_t microbatch) {
+  for (Value event : pendingArrivals)
+    wait(*compute, event, microbatch);
+  for (Value event : pendingSends)
+    wait(*compute, event, microbatch);
+  pendingArrivals.clear();
+  pendingSends.clear();
+}
+
+static BoxKey keyOf(StringAttr name, ArrayRef<int64_t> offsets,
+                    RankedTensorType type) {
+  return {
+      name,
+      {SmallVector<int64_t>(offsets), SmallVector<int64_t>(type.getShape())}};
+}
+
+/// New bytes that arrive right where they belong, and those that leave, which
+/// are parameters here, too: nothing of this step touches either any more.
+void ProgramEmitter::findLateExchange() {
+  for (Operation &op : func.getBody().front()) {
+    if (partOf(&op) != Part::Update)
+      continue;
+    if (auto recv = dyn_cast<dist::RecvOp>(op)) {
+      bool isStored = llvm::all_of(recv.getValues(), [](Value value) {
+        return value.hasOneUse() &&
+               isa<dist::StoreParameterOp>(*value.user_begin());
+      });
+      if (!isStored)
+        continue;
+      Value event = events[recv].first = declareEvent(
+          "recv." + llvm::Twine(recv.getChannel()) + ".arrived", /*once=*/true);
+      for (Value value : recv.getValues()) {
+        auto store = cast<dist::StoreParameterOp>(*value.user_begin());
+        lateArrivals[keyOf(store.getNameAttr(), store.getOffsets(),
+                           tensorOf(value))] = event;
+      }
+      late.insert(recv);
+    } else if (auto send = dyn_cast<dist::SendOp>(op)) {
+      if (!llvm::all_of(send.getValues(), [](Value value) {
+            return value.getDefiningOp<dist::UpdateOp>();
+          }))
+        continue;
+      Value event = events[send].second = declareEvent(
+          "send." + llvm::Twine(send.getChannel()) + ".sent", /*once=*/true);
+      lateSends.push_back(event);
+      late.insert(send);
+    }
+  }
+}
+
+void ProgramEmitter::waitForStepBefore(Location loc, Value event) {
+  exec::WaitOp::create(compute->builder, loc, event, -1);
+}
+
+/// The first reader of a parameter, in the order of the stream, waits for it.
+void ProgramEmitter::waitForParameters(Operation *op) {
+  for (Value operand : op->getOperands()) {
+    auto parameter = rootOf(operand).getDefiningOp<het::ParameterOp>();
+    if (!parameter)
+      continue;
+    SmallVector<int64_t> zeros(parameter.getType().getRank(), 0);
+    auto it = lateArrivals.find(keyOf(parameter.getNameAttr(),
+                                      parameter.getOffsets()
+                                          ? *parameter.getOffsets()
+                                          : ArrayRef<int64_t>(zeros),
+                                      parameter.getType()));
+    if (it == lateArrivals.end())
+      continue;
+    Value event = it->second;
+    waitForStepBefore(op->getLoc(), event);
+    lateArrivals.remove_if([&](auto &entry) { return entry.second == event; });
+  }
+}
+
+/// What has been asked for from other replicas is there when it is read.
+void ProgramEmitter::waitForOperands(Operation *op) {
+  for (Value operand : op->getOperands()) {
+    auto it = exchangeArrivals.find(rootOf(operand));
+    if (it == exchangeArrivals.end())
+      continue;
+    Value event = it->second;
+    wait(*compute, event, 0);
+    // One message may bring several values.
+    exchangeArrivals.remove_if(
+        [&](auto &entry) { return entry.second == event; });
+  }
+}
+
+/// The exchange's half is over: all of it has arrived and left.
+void ProgramEmitter::waitForExchange() {
+  SmallVector<Value> events;
+  for (auto &[value, event] : exchangeArrivals)
+    if (!llvm::is_contained(events, event))
+      events.push_back(event);
+  llvm::append_range(events, exchangeSends);
+  for (Value event : events)
+    wait(*compute, event, 0);
+  exchangeArrivals.clear();
+  exchangeSends.clear();
+}
+
+void ProgramEmitter::emitSend(dist::SendOp op, int64_t microbatch) {
+  SmallVector<Value> buffers;
+  for (Value value : op.getValues())
+    buffers.push_back(bufferOf(value));
+  auto &[produced, sent] = events[op];
+  std::string name = ("send." + llvm::Twine(op.getChannel())).str();
+  if (!sent)
+    sent = declareEvent(name + ".sent", /*once=*/isExchange(op));
+  if (!isPipelined(op)) {
+    exec::SendOp::create(compute->builder, op.getLoc(), buffers, op.getPeer(),
+                         op.getChannel(), sent, microbatch);
+    if (!late.contains(op))
+      (isExchange(op) ? exchangeSends : pendingSends).push_back(sent);
+    return;
+  }
+  if (!produced)
+    produced = declareEvent(name + ".produced");
+  exec::RecordOp::create(compute->builder, op.getLoc(), produced, microbatch);
+  wait(*send, produced, microbatch);
+  exec::SendOp::create(send->builder, op.getLoc(), buffers, op.getPeer(),
+                       op.getChannel(), sent, microbatch);
+}
+
+void ProgramEmitter::emitRecv(dist::RecvOp op, int64_t microbatch) {
+  SmallVector<Value> buffers;
+  for (Value value : op.getValues())
+    buffers.push_back(bufferOf(value));
+  auto &[arrived, consumed] = events[op];
+  std::string name = ("recv." + llvm::Twine(op.getChannel())).str();
+  if (!arrived)
+    arrived = declareEvent(name + ".arrived", /*once=*/isExchange(op));
+  if (!isPipelined(op)) {
+    exec::RecvOp::create(compute->builder, op.getLoc(), buffers, op.getPeer(),
+                         op.getChannel(), arrived, microbatch);
+    if (!isExchange(op))
+      pendingArrivals.push_back(arrived);
+    else if (!late.contains(op))
+      for (Value value : op.getValues())
+        exchangeArrivals[value] = arrived;
+    return;
+  }
+  if (!consumed)
+    consumed = declareEvent(name + ".consumed");
+  // The slot is free once the microbatch that had it before is done with.
+  int64_t slots = buffers.front().getDefiningOp<exec::BufferOp>().getSlots();
+  wait(*receive, consumed, microbatch - slots);
+  exec::RecvOp::create(receive->builder, op.getLoc(), buffers, op.getPeer(),
+                       op.getChannel(), arrived, microbatch);
+  wait(*compute, arrived, microbatch);
+}
+
+/// Before `value`'s slot is written for `microbatch`, what was sent from it
+/// must have left.
+void ProgramEmitter::waitForSent(Value value, int64_t microbatch) {
+  SmallVector<Value> views = {value};
+  while (!views.empty())
+    for (Operation *user : views.pop_back_val().getUsers()) {
+      if (auto reshape = dyn_cast<het::ReshapeOp>(user))
+        views.push_back(reshape.getResult());
+      if (!isa<dist::SendOp>(user) || !isPipelined(user))
+        continue;
+      auto &[produced, sent] = events[user];
+      if (!sent)
+        sent = declareEvent("send." +
+                            llvm::Twine(cast<dist::SendOp>(user).getChannel()) +
+                            ".sent");
+      int64_t slots =
+          bufferOf(value).getDefiningOp<exec::BufferOp>().getSlots();
+      wait(*compute, sent, microbatch - slots);
+    }
+}
+
+/// The part that reads a received value last.
+Part ProgramEmitter::lastReader(dist::RecvOp recv) {
+  Part last = partOf(recv);
+  SmallVector<Value> views = {recv.getResult()};
+  while (!views.empty())
+    for (Operation *user : views.pop_back_val().getUsers()) {
+      if (auto reshape = dyn_cast<het::ReshapeOp>(user))
+        views.push_back(reshape.getResult());
+      else if (partOf(user) == Part::Backward && !isa<func::ReturnOp>(user))
+        last = Part::Backward;
+    }
+  return last;
+}
