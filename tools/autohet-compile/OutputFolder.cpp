@@ -16,8 +16,11 @@ using namespace llvm;
 using namespace autohet;
 
 static constexpr StringLiteral kManifest = "manifest.json";
-/// Followed by the number of the process that writes there.
+/// Folders of ours, each followed by the number of the process that writes
+/// there: files are made in the first, and it has the second name while they
+/// take their places.
 static constexpr StringLiteral kWorkPrefix = ".autohet-compile-";
+static constexpr StringLiteral kCommitPrefix = ".autohet-commit-";
 
 static Error fail(const Twine &what, std::error_code code) {
   return createStringError(code, what + ": " + code.message());
@@ -43,23 +46,29 @@ static void removeFlat(StringRef folder) {
   sys::fs::remove(folder);
 }
 
-/// What processes that were killed have left.
-static void sweep(StringRef folder) {
+/// Removes what processes that were killed have left. Returns whether one of
+/// them was taking files to their places: what lies there is ours.
+static bool sweep(StringRef folder) {
   SmallVector<std::string> stale;
+  bool wasCommitting = false;
   std::error_code code;
   for (sys::fs::directory_iterator it(folder, code, /*follow_symlinks=*/false),
        end;
        it != end && !code; it.increment(code)) {
     StringRef number = sys::path::filename(it->path());
+    bool commits = number.consume_front(kCommitPrefix);
     unsigned process;
     if (it->type() == sys::fs::file_type::directory_file &&
-        number.consume_front(kWorkPrefix) &&
+        (commits || number.consume_front(kWorkPrefix)) &&
         !number.getAsInteger(10, process) && ::kill(pid_t(process), 0) != 0 &&
-        errno == ESRCH)
+        errno == ESRCH) {
       stale.push_back(it->path());
+      wasCommitting |= commits;
+    }
   }
   for (const std::string &path : stale)
     removeFlat(path);
+  return wasCommitting;
 }
 
 /// The executables that the compilation whose manifest lies in `folder` has
@@ -105,7 +114,7 @@ Error OutputFolder::open(StringRef path) {
     return fail("cannot create '" + folder + "'", code);
   if (!sys::fs::is_directory(folder))
     return createStringError("'" + folder + "' is no folder");
-  sweep(folder);
+  wasInterrupted = sweep(folder);
   SmallString<256> mine(folder);
   sys::path::append(mine, kWorkPrefix + Twine(sys::Process::getProcessId()));
   if (std::error_code code = sys::fs::create_directory(
@@ -122,6 +131,8 @@ std::string OutputFolder::pathOf(const Twine &name) const {
 Error OutputFolder::commit() {
   SmallVector<std::string> names = filesIn(work);
   std::optional<StringSet<>> former = formerExecutables(folder);
+  if (!former && wasInterrupted)
+    former.emplace();
   auto placeOf = [&](StringRef name) { return (folder + "/" + name).str(); };
   for (const std::string &name : names) {
     std::string place = placeOf(name);
@@ -132,10 +143,14 @@ Error OutputFolder::commit() {
           "of a compilation (it has no manifest.json of one); choose another " +
           "--output folder");
   }
-  // Between here and the end there is no manifest, so nobody takes the mixture
-  // for a job.
-  if (former)
-    sys::fs::remove(placeOf(kManifest));
+  SmallString<256> taking(folder);
+  sys::path::append(taking,
+                    kCommitPrefix + Twine(sys::Process::getProcessId()));
+  if (std::error_code code = sys::fs::rename(work, taking))
+    return fail("cannot write into '" + folder + "'", code);
+  work = taking;
+  // Last the manifest; a mixture is noticed when it starts, by the hash of all
+  // programs that each executable has.
   llvm::erase(names, kManifest);
   names.push_back(kManifest.str());
   for (const std::string &name : names) {

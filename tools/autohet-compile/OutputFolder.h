@@ -39,6 +39,7 @@ public:
 private:
   llvm::SmallString<256> folder, work; ///< `work` empty: not open
   bool isNew = false;
+  bool wasInterrupted = false; ///< a commit here was killed
 };
 
 } // namespace autohet
