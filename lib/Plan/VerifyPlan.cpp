@@ -178,6 +178,9 @@ private:
   }
 
   void verifyBatch() {
+    if (plan.global_batch > kLargestGlobalBatch)
+      return fail("'global_batch' is " + llvm::Twine(plan.global_batch) +
+                  ", at most " + llvm::Twine(kLargestGlobalBatch));
     int64_t samples = 0;
     std::vector<int64_t> sizes;
     std::string sum;

@@ -700,11 +700,10 @@ LogicalResult Compiler::emitNodes() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult Compiler::run() {
-  // Far beyond what anybody trains with, and still quick to plan for.
-  constexpr int64_t largestBatch = int64_t(1) << 16;
-  if (options.globalBatch > largestBatch)
+  // Before a plan for it is searched; a plan that is given is verified.
+  if (options.globalBatch > kLargestGlobalBatch)
     return error("--global-batch " + llvm::Twine(options.globalBatch) +
-                 ": at most " + llvm::Twine(largestBatch));
+                 ": at most " + llvm::Twine(kLargestGlobalBatch));
   if (options.emit == Emit::Imported) {
     FailureOr<OwningOpRef<ModuleOp>> model =
         modelPhase(options.microbatch, false);

@@ -43,6 +43,10 @@ struct Replica {
   bool operator==(const Replica &other) const;
 };
 
+/// In samples. Planning and simulation walk every microbatch: with more they
+/// would take minutes.
+constexpr int64_t kLargestGlobalBatch = int64_t(1) << 16;
+
 struct Plan {
   /// Of the model; 0: of any model with these units.
   uint64_t structure_hash = 0;
