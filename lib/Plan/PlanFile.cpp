@@ -57,8 +57,9 @@ double stateBytesPerByte(OptimizerKind optimizer) {
 //===-- Equality ----------------------------------------------------------===//
 
 bool Stage::operator==(const Stage &other) const {
-  return std::tie(units, devices, tensor_parallel) ==
-         std::tie(other.units, other.devices, other.tensor_parallel);
+  return std::tie(units, devices, tensor_parallel, recompute) ==
+         std::tie(other.units, other.devices, other.tensor_parallel,
+                  other.recompute);
 }
 
 bool Replica::operator==(const Replica &other) const {
@@ -95,6 +96,8 @@ void writeStage(const Stage &stage, llvm::raw_ostream &os) {
     llvm::interleaveComma(stage.tensor_parallel, os);
     os << "]";
   }
+  if (stage.recompute)
+    os << ", \"recompute\": true";
   os << "}";
 }
 

@@ -129,6 +129,7 @@ private:
       stage.devices.push_back(*device);
     }
 
+    stage.recompute = written.recompute;
     stage.weights = written.tensor_parallel;
     if (stage.weights.empty())
       stage.weights.assign(written.devices.size(), 1);
@@ -264,6 +265,7 @@ std::vector<Replica> nameReplicas(const ResolvedPlan &plan,
         stage.devices.push_back(cluster.devices()[device].name);
       if (!llvm::all_equal(from.weights))
         stage.tensor_parallel = from.weights;
+      stage.recompute = from.recompute;
     }
   }
   return replicas;

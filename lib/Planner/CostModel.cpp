@@ -15,12 +15,7 @@ static constexpr double bytesPerElement = 4;
 
 CostModel::CostModel(const UnitTable &table, const Cluster &cluster,
                      OptimizerKind optimizer)
-    : table(table), cluster(cluster), optimizer(optimizer),
-      deviceCount(cluster.devices().size()) {
-  for (unsigned from = 0; from < deviceCount; ++from)
-    for (unsigned to = 0; to < deviceCount; ++to)
-      links.push_back(cluster.link(from, to));
-}
+    : table(table), cluster(cluster), optimizer(optimizer), classes(cluster) {}
 
 std::vector<double> sharesOf(llvm::ArrayRef<int64_t> weights) {
   double total = std::accumulate(weights.begin(), weights.end(), int64_t(0));
@@ -91,6 +86,8 @@ PassSeconds CostModel::stageSeconds(const ResolvedStage &stage,
   PassSeconds sum;
   for (unsigned unit : stage.units)
     sum += unitSeconds(unit, stage.devices, stage.weights, microbatchSize);
+  if (stage.recompute)
+    sum.backward_s += sum.forward_s;
   return sum;
 }
 
@@ -140,7 +137,8 @@ double CostModel::bytesBetween(llvm::ArrayRef<unsigned> from,
 
 MemoryNeed CostModel::memory(llvm::ArrayRef<unsigned> units, double share,
                              int64_t microbatchSize, int64_t inFlight,
-                             double owned, double received_bytes) const {
+                             double owned, double received_bytes,
+                             bool recompute) const {
   MemoryNeed need;
   double samples = static_cast<double>(microbatchSize);
   double held = samples * static_cast<double>(inFlight);
@@ -159,7 +157,8 @@ MemoryNeed CostModel::memory(llvm::ArrayRef<unsigned> units, double share,
           optimizer != OptimizerKind::None)
         need.gradient_bytes += bytes;
     }
-    need.activation_bytes += unit.activation_bytes * part * held;
+    need.activation_bytes +=
+        unit.activation_bytes * part * (recompute ? samples : held);
     need.workspace_bytes =
         std::max(need.workspace_bytes, unit.workspace_bytes * part * samples);
   }

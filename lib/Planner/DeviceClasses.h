@@ -12,9 +12,6 @@
 
 namespace autohet {
 
-/// How many devices of each class.
-using ClassCounts = std::vector<unsigned>;
-
 class DeviceClasses {
 public:
   /// Two devices are of one class if exchanging their names changes nothing:

@@ -133,7 +133,7 @@ private:
       entry.position = position;
       entry.memory =
           costs.memory(stage.units, shares[position], replica.microbatch_size,
-                       inFlight, owned, received);
+                       inFlight, owned, received, stage.recompute);
       entry.busy_s = result.timelines[r].busySeconds(s);
     }
   }
@@ -282,7 +282,7 @@ double estimateMemory(const ResolvedPlan &plan, unsigned r, unsigned s,
               microbatchesInFlight(schedule, s, replica.stages.size(),
                                    replica.microbatches),
               owners.stageShare(r, s, costs.units()),
-              receivedBytes(replica, s, costs))
+              receivedBytes(replica, s, costs), stage.recompute)
       .total();
 }
 

@@ -51,14 +51,14 @@ UnitRanges::UnitRanges(const CostModel &costs)
 
 double UnitRanges::memory(unsigned begin, unsigned end, double share,
                           int64_t microbatchSize, int64_t inFlight,
-                          double owned) const {
+                          double owned, bool recompute) const {
   const Range &range = at(begin, end);
   double samples = static_cast<double>(microbatchSize);
   double held = samples * static_cast<double>(inFlight);
   double trained = hasGradients ? range.trained.of(share) : 0;
   return range.parameters.of(share) + trained * (1 + stateFactor * owned) +
-         range.activations.of(share) * held + range.received * held +
-         range.workspace.of(share) * samples;
+         range.activations.of(share) * (recompute ? samples : held) +
+         range.received * held + range.workspace.of(share) * samples;
 }
 
 double UnitRanges::allParameterBytes() const {

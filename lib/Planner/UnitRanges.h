@@ -19,7 +19,12 @@ public:
   unsigned unitCount() const { return count; }
   /// As CostModel::memory() of these units.
   double memory(unsigned begin, unsigned end, double share,
-                int64_t microbatchSize, int64_t inFlight, double owned) const;
+                int64_t microbatchSize, int64_t inFlight, double owned,
+                bool recompute = false) const;
+  /// Of parameters that have a gradient, on a rank of this share.
+  double trainedBytes(unsigned begin, unsigned end, double share) const {
+    return hasGradients ? at(begin, end).trained.of(share) : 0;
+  }
   /// Bytes of a sample that cross from units before `cut` to later ones.
   double crossingBytes(unsigned cut) const { return crossing[cut]; }
   double allParameterBytes() const;

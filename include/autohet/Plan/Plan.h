@@ -31,6 +31,8 @@ struct Stage {
   std::vector<std::string> devices; ///< "node/index", in rank order
   /// Share of each device in whatever is divided; empty: equal shares.
   std::vector<int64_t> tensor_parallel;
+  /// Keeps only what comes in and computes forward again before backward.
+  bool recompute = false;
 
   bool operator==(const Stage &other) const;
 };
@@ -85,6 +87,7 @@ struct ResolvedStage {
   std::vector<unsigned> units;   ///< into the table, ascending
   std::vector<unsigned> devices; ///< into the cluster, in rank order
   std::vector<int64_t> weights;  ///< one a device
+  bool recompute = false;
 };
 struct ResolvedReplica {
   int64_t microbatch_size = 1, microbatches = 1;

@@ -1,5 +1,4 @@
-//===- BatchProblem.h - how many microbatches each replica takes -*- C++
-//-*-===//
+//===- BatchProblem.h - how many microbatches each replica takes -*- C++ -*-===//
 //
 // Replicas of different speed and microbatch size share one global batch:
 // choose the counts so that they add up exactly and the last replica is done

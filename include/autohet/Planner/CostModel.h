@@ -15,6 +15,8 @@
 #define AUTOHET_PLANNER_COSTMODEL_H
 
 #include "autohet/Plan/Plan.h"
+#include "autohet/Planner/MachineClasses.h"
+#include <limits>
 
 namespace autohet {
 
@@ -63,10 +65,11 @@ public:
                  llvm::ArrayRef<unsigned> to) const;
 
   /// `owned` is the part of the stage's optimizer state that lies here and
-  /// `received_bytes` what one sample brings into the stage.
+  /// `received_bytes` what one sample brings into the stage. With recomputation
+  /// only that is kept of each microbatch in flight.
   MemoryNeed memory(llvm::ArrayRef<unsigned> units, double share,
                     int64_t microbatchSize, int64_t inFlight, double owned,
-                    double received_bytes) const;
+                    double received_bytes, bool recompute = false) const;
 
   /// Applying the optimizer to `bytes` of parameters.
   double updateSeconds(unsigned device, double bytes) const;
@@ -76,7 +79,11 @@ public:
                       llvm::ArrayRef<unsigned> to) const;
 
   const Link &link(unsigned from, unsigned to) const {
-    return links[from * deviceCount + to];
+    if (from == to)
+      return itself;
+    return classes.link(classes.classOf(from), classes.classOf(to),
+                        cluster.devices()[from].node ==
+                            cluster.devices()[to].node);
   }
   const UnitTable &units() const { return table; }
   const Cluster &machines() const { return cluster; }
@@ -89,8 +96,8 @@ private:
   const UnitTable &table;
   const Cluster &cluster;
   OptimizerKind optimizer;
-  unsigned deviceCount;
-  std::vector<Link> links; ///< of every ordered pair: patterns are slow
+  MachineClasses classes;
+  Link itself = {std::numeric_limits<double>::infinity(), 0};
 };
 
 /// The part of a unit's divisible work that each rank has.

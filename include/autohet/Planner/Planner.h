@@ -1,21 +1,37 @@
 //===- Planner.h - the best plan for a cluster ------------------*- C++ -*-===//
 //
 // Groups devices into replicas of different shape, cuts each replica's pipeline
-// by speed and memory, shares the batch in proportion, and shows beside it the
-// best symmetric plan: what a Megatron-style grid of equal parts would reach.
+// by speed and memory, shares the batch in proportion, proves how far from the
+// best plan that can be, and shows beside it what restricted planners reach.
+// docs/planner.md has the formulas.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef AUTOHET_PLANNER_PLANNER_H
 #define AUTOHET_PLANNER_PLANNER_H
 
-#include "autohet/Planner/Evaluation.h"
+#include "autohet/Planner/PlanCosts.h"
 
 namespace autohet {
+
+/// Restrictions of one space, after the systems that search them.
+enum class PlannerMode {
+  Joint,      ///< all of it
+  Symmetric,  ///< Megatron-style: a grid of equal parts, equal batches
+  Whale,      ///< a grid, layers and batches balanced by speed
+  HeteroAuto, ///< one kind a stage, equal replicas, largest memory first
+  Cephalo,    ///< data parallel: batch by speed, state by memory
+  AutoHet,    ///< replicas of unlike shape, one tensor-parallel degree, equal
+              ///< numbers of microbatches, slow devices first
+};
+
+llvm::StringRef plannerModeName(PlannerMode mode); ///< "joint", "symmetric", …
+std::optional<PlannerMode> parsePlannerMode(llvm::StringRef name);
 
 struct PlannerOptions {
   int64_t global_batch = 1;
   OptimizerKind optimizer = OptimizerKind::AdamW;
+  PlannerMode mode = PlannerMode::Joint;
   /// Of every replica; else chosen for each.
   std::optional<int64_t> microbatch_size;
   int64_t max_microbatch_size = 64;
@@ -25,6 +41,23 @@ struct PlannerOptions {
   /// Of each device's memory; the rest is for what estimates do not see.
   double memory_fraction = 0.95;
   bool allow_idle = true;
+  /// Stages that compute forward twice: no runtime does that yet.
+  bool allow_recompute = false;
+  /// The same tensor-parallel degree in all stages.
+  bool uniform_tensor_parallel = false;
+  /// Devices that a plan may use.
+  std::optional<unsigned> max_devices;
+  /// Seconds after which the best plan so far is given. Without it the search
+  /// ends where its gap is small or its moves are used up, so that every run
+  /// gives the same plan.
+  std::optional<double> deadline_s;
+  uint64_t seed = 0;
+  /// Gap to the lower bound at which the search is content.
+  double target_gap = 0.002;
+  /// Other plans to show beside the best one.
+  unsigned max_alternatives = 3;
+  /// Modes whose plans to show beside it.
+  std::vector<PlannerMode> compare = {PlannerMode::Symmetric};
   /// Groupings looked at before the search becomes a local one.
   unsigned max_groupings = 20000;
 };
@@ -35,14 +68,45 @@ struct PlannedStep {
   PlanEvaluation evaluation;
 };
 
+/// What one mode reaches, or why it has no plan.
+struct ModeResult {
+  PlannerMode mode = PlannerMode::Joint;
+  std::optional<PlannedStep> step;
+  std::string why_not;
+};
+
+/// Devices of one kind that the plan leaves out.
+struct IdleDevices {
+  std::vector<unsigned> devices; ///< into the cluster
+  std::string reason;
+};
+
+/// Where a search's time went.
+struct SearchEffort {
+  double seconds = 0;
+  uint64_t priced_templates = 0, evaluated_plans = 0;
+  bool is_cut_short = false; ///< by the deadline
+};
+
 struct PlannerResult {
   PlannedStep best;
   /// None where no symmetric plan fits.
   std::optional<PlannedStep> symmetric;
-  /// No plan is faster: all arithmetic on all devices at once.
+  /// Of `compare`, in its order.
+  std::vector<ModeResult> modes;
+  /// The nearest plans of another shape, by rising time.
+  std::vector<PlannedStep> alternatives;
+  std::vector<IdleDevices> idle;
+  /// No plan of the whole space is faster, whatever mode was asked for.
   double lower_bound_s = 0;
   /// Why the plan is as it is, one sentence each.
   std::vector<std::string> reasons;
+  SearchEffort effort;
+
+  /// How much slower than the bound the plan is, as a fraction of the bound.
+  double gap() const {
+    return lower_bound_s > 0 ? best.evaluation.step_s / lower_bound_s - 1 : 0;
+  }
 };
 
 /// The same input gives the same plan. The error says what is wrong with the

@@ -1,0 +1,116 @@
+//===- PlanCosts.h - what the search asks of a cost model -------*- C++ -*-===//
+//
+// The search knows a chain of units, shapes that a stage may have, and these
+// questions. UnitTableCosts answers them from the model's facts and the cluster
+// file; a profile of measured layers is another answer. Whoever implements it
+// also judges whole plans, so that a search and its judge cannot disagree about
+// what a stage costs.
+//
+// Everything that a bound rests on is marked *at best*: no placement of the
+// shape on real devices may be cheaper.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_PLANNER_PLANCOSTS_H
+#define AUTOHET_PLANNER_PLANCOSTS_H
+
+#include "autohet/Planner/Evaluation.h"
+#include "autohet/Planner/MachineClasses.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace autohet {
+
+/// What a stage runs on: so many devices of each of some classes, all in one
+/// node. More than one device share the work as tensor parallelism.
+struct StageShape {
+  struct Part {
+    unsigned machine_class = 0, count = 0;
+
+    bool operator==(const Part &other) const {
+      return machine_class == other.machine_class && count == other.count;
+    }
+  };
+  llvm::SmallVector<Part, 2> parts; ///< ascending by class
+  /// Share of each device in what is divided, part after part.
+  std::vector<int64_t> weights;
+
+  unsigned deviceCount() const;
+  /// Of the class with the most devices: whose links the stage has.
+  unsigned mainClass() const;
+};
+
+/// Units [begin, end) as a stage of the shape number `shape`.
+struct StageQuery {
+  unsigned begin = 0, end = 0;
+  unsigned shape = 0;
+  int64_t microbatch_size = 1;
+  bool recompute = false;
+};
+
+class PlanCosts {
+public:
+  PlanCosts(const UnitTable &table, const Cluster &cluster,
+            OptimizerKind optimizer)
+      : table(table), cluster(cluster), optimizer(optimizer),
+        machineClasses(cluster) {}
+  virtual ~PlanCosts() = default;
+
+  const UnitTable &units() const { return table; }
+  const Cluster &machines() const { return cluster; }
+  OptimizerKind optimizerKind() const { return optimizer; }
+  const MachineClasses &classes() const { return machineClasses; }
+  /// All that a stage may run on.
+  llvm::ArrayRef<StageShape> shapes() const { return allShapes; }
+
+  /// One unit for one microbatch: a stage takes the sum over its units.
+  virtual PassSeconds unitSeconds(unsigned shape, unsigned unit,
+                                  int64_t microbatchSize) const = 0;
+  /// What recomputation adds to the unit's backward.
+  virtual double recomputeSeconds(unsigned shape, unsigned unit,
+                                  int64_t microbatchSize) const {
+    return unitSeconds(shape, unit, microbatchSize).forward_s;
+  }
+  /// Passing one microbatch on where units from `cut` on are the next stage's,
+  /// and its gradient back; at best.
+  virtual PassSeconds transferSeconds(unsigned fromShape, unsigned toShape,
+                                      unsigned cut,
+                                      int64_t microbatchSize) const = 0;
+  /// Whether a stage computes while its messages are under way.
+  virtual bool transfersOverlap() const { return true; }
+
+  /// Microbatches whose activations the stage can hold at once; 0 where not
+  /// even its parameters fit. `owned` is the part of the optimizer's state that
+  /// lies in this replica.
+  virtual int64_t mostInFlight(const StageQuery &stage, double owned) const = 0;
+  /// Sending the stage's gradients to their owners, where `replicas` hold its
+  /// parameters; new parameters take as long to come back. At best.
+  virtual double syncSeconds(const StageQuery &stage,
+                             int64_t replicas) const = 0;
+  /// Whether gradients leave under the last backward, unit by unit.
+  virtual bool syncOverlaps() const { return true; }
+
+  /// The judge.
+  virtual PlanEvaluation evaluate(const ResolvedPlan &plan, Schedule schedule,
+                                  llvm::StringRef stateOwner) const = 0;
+
+  /// Arithmetic of one sample, forward and backward.
+  double flopsPerSample() const;
+
+protected:
+  /// All shapes within the nodes: any number of devices of a class, and of
+  /// several classes that share nodes. `isKnown` leaves shapes out (a profile
+  /// may not have them all).
+  void makeShapes(llvm::function_ref<bool(const StageShape &)> isKnown =
+                      [](const auto &) { return true; });
+
+private:
+  const UnitTable &table;
+  const Cluster &cluster;
+  OptimizerKind optimizer;
+  MachineClasses machineClasses;
+  std::vector<StageShape> allShapes;
+};
+
+} // namespace autohet
+
+#endif

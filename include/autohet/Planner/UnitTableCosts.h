@@ -1,0 +1,47 @@
+//===- UnitTableCosts.h - costs from facts of model and machines -*- C++-*-===//
+//
+// PlanCosts of CostModel: operations, bytes and rates.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_PLANNER_UNITTABLECOSTS_H
+#define AUTOHET_PLANNER_UNITTABLECOSTS_H
+
+#include "autohet/Planner/PlanCosts.h"
+#include <memory>
+
+namespace autohet {
+
+class UnitRanges;
+
+class UnitTableCosts : public PlanCosts {
+public:
+  /// A device may be filled up to `memoryFraction` of its memory.
+  UnitTableCosts(const UnitTable &table, const Cluster &cluster,
+                 OptimizerKind optimizer, double memoryFraction = 1);
+  ~UnitTableCosts() override;
+
+  PassSeconds unitSeconds(unsigned shape, unsigned unit,
+                          int64_t microbatchSize) const override;
+  PassSeconds transferSeconds(unsigned fromShape, unsigned toShape,
+                              unsigned cut,
+                              int64_t microbatchSize) const override;
+  int64_t mostInFlight(const StageQuery &stage, double owned) const override;
+  double syncSeconds(const StageQuery &stage, int64_t replicas) const override;
+  PlanEvaluation evaluate(const ResolvedPlan &plan, Schedule schedule,
+                          llvm::StringRef stateOwner) const override;
+
+  const CostModel &model() const { return costs; }
+
+private:
+  CostModel costs;
+  std::unique_ptr<UnitRanges> ranges;
+  double memoryFraction;
+  /// Any devices that the shape stands for: they all cost the same.
+  std::vector<std::vector<unsigned>> examples;
+  std::vector<std::vector<double>> shares; ///< of each shape's devices
+};
+
+} // namespace autohet
+
+#endif

@@ -1,0 +1,115 @@
+//===- UnitTableCosts.cpp - costs from facts of model and machines --------===//
+
+#include "autohet/Planner/UnitTableCosts.h"
+#include "UnitRanges.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+#include <limits>
+
+namespace autohet {
+
+UnitTableCosts::UnitTableCosts(const UnitTable &table, const Cluster &cluster,
+                               OptimizerKind optimizer, double memoryFraction)
+    : PlanCosts(table, cluster, optimizer), costs(table, cluster, optimizer),
+      ranges(std::make_unique<UnitRanges>(costs)),
+      memoryFraction(memoryFraction) {
+  makeShapes();
+  for (const StageShape &shape : this->shapes()) {
+    std::vector<unsigned> &devices = examples.emplace_back();
+    // A class's devices stand node after node, so the first ones share a node.
+    for (const StageShape::Part &part : shape.parts) {
+      llvm::ArrayRef<unsigned> members = classes()[part.machine_class].devices;
+      devices.insert(devices.end(), members.begin(),
+                     members.begin() + part.count);
+    }
+    shares.push_back(sharesOf(shape.weights));
+  }
+}
+
+UnitTableCosts::~UnitTableCosts() = default;
+
+PassSeconds UnitTableCosts::unitSeconds(unsigned shape, unsigned unit,
+                                        int64_t microbatchSize) const {
+  return costs.unitSeconds(unit, examples[shape], shapes()[shape].weights,
+                           microbatchSize);
+}
+
+PassSeconds UnitTableCosts::transferSeconds(unsigned fromShape,
+                                            unsigned toShape, unsigned cut,
+                                            int64_t microbatchSize) const {
+  unsigned from = shapes()[fromShape].mainClass();
+  unsigned to = shapes()[toShape].mainClass();
+  double bytes =
+      ranges->crossingBytes(cut) * static_cast<double>(microbatchSize);
+  return {classes().bestLink(from, to).seconds(bytes),
+          classes().bestLink(to, from).seconds(bytes)};
+}
+
+int64_t UnitTableCosts::mostInFlight(const StageQuery &stage,
+                                     double owned) const {
+  int64_t most = std::numeric_limits<int64_t>::max();
+  size_t position = 0;
+  for (const StageShape::Part &part : shapes()[stage.shape].parts) {
+    // All devices of a part have the same share.
+    double share = shares[stage.shape][position];
+    position += part.count;
+    double room =
+        memoryFraction *
+        machines().kinds[classes()[part.machine_class].kind].memory_bytes;
+    auto need = [&](int64_t inFlight) {
+      return ranges->memory(stage.begin, stage.end, share,
+                            stage.microbatch_size, inFlight, owned,
+                            stage.recompute);
+    };
+    double none = need(0), one = need(1);
+    if (one > room)
+      return 0;
+    if (one > none)
+      most =
+          std::min<int64_t>(most, std::min((room - none) / (one - none), 1e15));
+  }
+  return most;
+}
+
+double UnitTableCosts::syncSeconds(const StageQuery &stage,
+                                   int64_t replicas) const {
+  if (replicas < 2)
+    return 0;
+  double slowest = 0;
+  size_t position = 0;
+  for (const StageShape::Part &part : shapes()[stage.shape].parts) {
+    double share = shares[stage.shape][position];
+    position += part.count;
+    // Holders that do not find room in this node are reached over its links.
+    unsigned perNode = 0;
+    double near = 0, far = 0;
+    const MachineClass &own = classes()[part.machine_class];
+    for (unsigned other = 0; other < classes().size(); ++other) {
+      if (classes()[other].node_make == own.node_make) {
+        perNode += classes()[other].per_node;
+        near = std::max(near, classes()
+                                  .link(part.machine_class, other, true)
+                                  .bandwidth_bytes_per_s);
+      }
+      far = std::max(far, classes()
+                              .link(part.machine_class, other, false)
+                              .bandwidth_bytes_per_s);
+    }
+    double holders = static_cast<double>(replicas);
+    double outside = std::max<double>(0, holders - perNode) / holders;
+    double inside = (holders - 1) / holders - outside;
+    double bytes = ranges->trainedBytes(stage.begin, stage.end, share);
+    slowest = std::max(slowest,
+                       bytes * (outside / far + inside / std::max(near, far)));
+  }
+  return slowest;
+}
+
+PlanEvaluation UnitTableCosts::evaluate(const ResolvedPlan &plan,
+                                        Schedule schedule,
+                                        llvm::StringRef stateOwner) const {
+  return evaluatePlan(plan, schedule, stateOwner, costs);
+}
+
+} // namespace autohet
