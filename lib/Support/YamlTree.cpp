@@ -54,7 +54,11 @@ private:
   }
 
   TextLocation locate(const yaml::Node &node) {
-    auto [line, column] = sources.getLineAndColumn(node.getSourceRange().Start);
+    // What the parser puts where it found no node has no place in the text.
+    llvm::SMLoc start = node.getSourceRange().Start;
+    if (!start.isValid() || !sources.FindBufferContainingLoc(start))
+      return {};
+    auto [line, column] = sources.getLineAndColumn(start);
     return {line, column};
   }
 
