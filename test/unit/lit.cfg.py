@@ -19,4 +19,8 @@ cases = os.environ.get("AUTOHET_CASES") or os.path.join(
     os.path.dirname(os.path.realpath(config.autohet_src_root)), "shared", "cases"
 )
 config.environment["AUTOHET_CASES"] = cases
+# Published measurements (bench/planner/README.md); tests skip without them.
+config.environment["AUTOHET_DATA"] = os.environ.get("AUTOHET_DATA") or os.path.join(
+    os.path.dirname(os.path.realpath(config.autohet_src_root)), "shared", "data"
+)
 config.environment["PATH"] = os.environ.get("PATH", "/usr/bin:/bin")
