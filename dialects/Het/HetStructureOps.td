@@ -78,23 +78,28 @@ def Het_WeightSourceOp : Op<Het_Dialect, "weight_source", [HasParent<"::mlir::Mo
     row-major, from byte `offset` on. `transposed`: the exporter folded a
     transpose into the constant, and the parameter has PyTorch's shape, the
     reverse. `shared`: several uses are meant to be one parameter. `untrained`
-    and `reason` are set by `het-classify-parameters`.
+    and `reason` are set by `het-classify-parameters`. `aliases` are the other
+    names that a tied parameter has in PyTorch: files that are written for
+    people hold it under each.
 
     Constraints:
     - (C1) what is transposed is a matrix;
-    - (C2) `offset` is not negative.
+    - (C2) `offset` is not negative;
+    - (C3) neither `name` nor an alias is there twice.
 
     Example:
     ```mlir
-    het.weight_source "lm_head.weight" in "gpt2.onnx" at 193732 transposed : tensor<48x101xf32>
+    het.weight_source "lm_head.weight" in "gpt2.onnx" at 193732 transposed aliases ["wte.weight"] : tensor<48x101xf32>
     ```
   }];
   let arguments = (ins StrAttr:$name, StrAttr:$file, I64Attr:$offset,
     UnitAttr:$transposed, UnitAttr:$shared, UnitAttr:$untrained,
-    OptionalAttr<StrAttr>:$reason, TypeAttrOf<AnyStaticShapeTensor>:$stored);
+    OptionalAttr<StrAttr>:$reason, OptionalAttr<StrArrayAttr>:$aliases,
+    TypeAttrOf<AnyStaticShapeTensor>:$stored);
   let assemblyFormat = [{
     $name `in` $file `at` $offset (`transposed` $transposed^)? (`shared` $shared^)?
-    (`untrained` $untrained^)? (`because` $reason^)? attr-dict `:` $stored
+    (`untrained` $untrained^)? (`because` $reason^)? (`aliases` $aliases^)?
+    attr-dict `:` $stored
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -103,6 +108,8 @@ def Het_WeightSourceOp : Op<Het_Dialect, "weight_source", [HasParent<"::mlir::Mo
     }
     /// The parameter's shape: PyTorch's.
     ::llvm::SmallVector<int64_t> getShape();
+    /// All of them, `name` first.
+    ::llvm::SmallVector<::llvm::StringRef> getAllNames();
   }];
 }
 

@@ -72,11 +72,21 @@ SmallVector<int64_t> WeightSourceOp::getShape() {
     std::reverse(shape.begin(), shape.end());
   return shape;
 }
+SmallVector<StringRef> WeightSourceOp::getAllNames() {
+  SmallVector<StringRef> names = {getName()};
+  if (ArrayAttr aliases = getAliasesAttr())
+    llvm::append_range(names, aliases.getAsValueRange<StringAttr>());
+  return names;
+}
 LogicalResult WeightSourceOp::verify() {
   if (getTransposed() && getStoredType().getRank() != 2) // weight_source_c1
     return emitOpError("is transposed, but ") << getStored() << " is no matrix";
   if (int64_t(getOffset()) < 0) // weight_source_c2
     return emitOpError("begins at byte ") << int64_t(getOffset());
+  llvm::SmallDenseSet<StringRef> names;
+  for (StringRef name : getAllNames())
+    if (!names.insert(name).second) // weight_source_c3
+      return emitOpError("has the name '") << name << "' twice";
   return success();
 }
 

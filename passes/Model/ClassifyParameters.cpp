@@ -282,9 +282,10 @@ LogicalResult ClassifyParameters::findByName(Reasons &reasons) {
   if (!regex.isValid(problem))
     return getOperation().emitError("--constant '")
            << constants << "' is no regular expression: " << problem;
+  llvm::StringSet<> named = autohet::findParameters(getOperation(), regex);
   bool found = false;
   getOperation().walk([&](ParameterOp op) {
-    if (!regex.match(op.getName()))
+    if (!named.contains(op.getName()))
       return;
     found = true;
     reasons.try_emplace(op, "named by --constant");
@@ -319,11 +320,26 @@ void ClassifyParameters::runOnOperation() {
     signalPassFailure();
 }
 
+llvm::StringSet<> autohet::findParameters(ModuleOp module,
+                                          const llvm::Regex &pattern) {
+  llvm::StringSet<> found;
+  for (auto source : module.getOps<WeightSourceOp>())
+    if (llvm::any_of(source.getAllNames(),
+                     [&](StringRef name) { return pattern.match(name); }))
+      found.insert(source.getName());
+  return found;
+}
+
 void autohet::printParameters(ModuleOp module, llvm::raw_ostream &os) {
   for (auto source : module.getOps<WeightSourceOp>()) {
+    SmallVector<StringRef> names = source.getAllNames();
     os << (source.getUntrained() ? "untrained  " : "trained    ")
        << source.getName() << " [";
     llvm::interleaveComma(source.getShape(), os);
-    os << "]: " << source.getReason().value_or("not classified") << "\n";
+    os << "]: " << source.getReason().value_or("not classified");
+    if (ArrayRef<StringRef> aliases = ArrayRef(names).drop_front();
+        !aliases.empty())
+      os << "; also " << llvm::join(aliases, ", ");
+    os << "\n";
   }
 }

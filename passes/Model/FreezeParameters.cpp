@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "autohet/Dialect/Het/Het.h"
+#include "autohet/Passes/Model/Parameters.h"
 #include "autohet/Passes/Model/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -38,9 +39,13 @@ struct FreezeParameters
           << pattern << "', is no regular expression: " << problem;
       return signalPassFailure();
     }
+    auto module = function->getParentOfType<ModuleOp>();
+    llvm::StringSet<> named = autohet::findParameters(module, regex);
     bool found = false;
     function.walk([&](ParameterOp op) {
-      if (!op.isTrained() || !regex.match(op.getName()))
+      // By its own name even where no source lists its names.
+      if (!op.isTrained() ||
+          !(named.contains(op.getName()) || regex.match(op.getName())))
         return;
       found = true;
       op.setUntrained(true);

@@ -26,8 +26,7 @@ static bool isParameter(InitializerOp constant) {
   return constant.getFile().has_value();
 }
 
-/// A name that an exporter made up.
-static bool isCounterName(StringRef name) {
+bool autohet::isCounterName(StringRef name) {
   static const llvm::Regex pattern("^(val_[0-9]+|onnx::[A-Za-z]+_[0-9]+)$");
   return pattern.match(name);
 }
@@ -165,6 +164,7 @@ OnnxParameters::analyze(func::FuncOp graph, ArrayRef<std::string> ties,
       return failure();
   }
   result.mentionEqualConstants();
+  result.nameAliases(graph);
   return result;
 }
 
@@ -192,8 +192,7 @@ LogicalResult OnnxParameters::tie(func::FuncOp graph, StringRef name,
   }
   auto [original, copy] = constants;
   // A copy of a copy is one of the first.
-  while (parameters[original].original)
-    original = parameters[original].original;
+  original = originalOf(original);
   if (original == copy)
     return emitError(graph.getLoc()) << "--tie " << name << "=" << other
                                      << ": they are one parameter already";
@@ -291,9 +290,13 @@ void OnnxParameters::createSources(func::FuncOp function, OpBuilder &builder) {
     if (parameter.original || !used.contains(parameter.name))
       continue;
     auto constant = cast<InitializerOp>(op);
+    SmallVector<StringRef> aliases(parameter.aliases.begin(),
+                                   parameter.aliases.end());
     het::WeightSourceOp::create(
         builder, constant.getLoc(), parameter.name, *constant.getFile(),
         *constant.getOffset(), parameter.transposed, parameter.shared,
-        /*untrained=*/false, /*reason=*/StringAttr(), constant.getType());
+        /*untrained=*/false, /*reason=*/StringAttr(),
+        aliases.empty() ? ArrayAttr() : builder.getStrArrayAttr(aliases),
+        constant.getType());
   }
 }

@@ -15,10 +15,15 @@
 
 namespace autohet {
 
+/// Whether an exporter made a constant's name up: `val_12`, `onnx::MatMul_34`.
+bool isCounterName(llvm::StringRef name);
+
 class OnnxParameters {
 public:
   struct Parameter {
     std::string name;
+    /// The other names that it has in PyTorch, where it is tied.
+    llvm::SmallVector<std::string, 1> aliases;
     /// The parameter is the transpose of the constant in the file.
     bool transposed = false;
     /// Several uses are intended.
@@ -47,6 +52,8 @@ private:
   mlir::LogicalResult tie(mlir::func::FuncOp graph, llvm::StringRef name,
                           llvm::StringRef other);
   void mentionEqualConstants();
+  void nameAliases(mlir::func::FuncOp graph);
+  onnx::InitializerOp originalOf(onnx::InitializerOp constant);
   onnx::InitializerOp find(llvm::StringRef name);
 
   llvm::MapVector<mlir::Operation *, Parameter> parameters;

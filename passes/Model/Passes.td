@@ -22,8 +22,9 @@ def OnnxToHet : Pass<"onnx-to-het", "::mlir::ModuleOp"> {
     become products of the whole. Unknown ops are reported all at once.
 
     *Ensures*: only het ops on static tensors; for each parameter a
-    `het.weight_source` that says where its bytes lie; inputs that have the batch
-    dim carry `het.batch_dim`.
+    `het.weight_source` that says where its bytes lie, with the other names of a
+    tied one (those of the modules that use it as an Embedding or a Linear, and
+    of its `ties`); inputs that have the batch dim carry `het.batch_dim`.
 
     Example, with `dims=seq=5 batch=2`:
     ```mlir
@@ -339,8 +340,8 @@ def FreezeParameters : Pass<"het-freeze-parameters", "::mlir::func::FuncOp"> {
     *Requires* a function in `het` that is not differentiated yet.
 
     *Does* mark each trained parameter in whose name the extended regular
-    expression `pattern` matches somewhere as `untrained` and `het.frozen`. A
-    pattern that matches nothing is an error.
+    expression `pattern` matches somewhere as `untrained` and `het.frozen`; of a
+    tied one, in any of its names. A pattern that matches nothing is an error.
 
     *Ensures* that frozen parameters get no gradient, no optimizer state and no
     part in the gradient norm. They remain weights: a plan places them.

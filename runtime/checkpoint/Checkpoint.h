@@ -52,6 +52,7 @@ struct CheckpointManifest {
   ah_optimizer optimizer = AH_NO_OPTIMIZER;
   ah_optimizer_settings settings = {};
   std::string noDecay; // the names of parameters without weight decay
+  Aliases aliases;     // for export
   std::vector<CheckpointFile> files;
   std::vector<SliceRecord> slices;
 

@@ -146,7 +146,11 @@ std::string CheckpointManifest::text() const {
       (unsigned long long)structureHash, (unsigned long long)seed, globalBatch,
       optimizerNames[optimizer]);
   text += "  \"settings\": " + settingsText(settings, noDecay) +
-          ",\n  \"files\": [";
+          ",\n  \"aliases\": {";
+  for (auto &[alias, name] : aliases)
+    text += (text.back() == '{' ? "" : ",") + jsonQuoted(alias) + ":" +
+            jsonQuoted(name);
+  text += "},\n  \"files\": [";
   for (size_t index = 0; index < files.size(); ++index)
     text += format("%s\n    {\"name\":%s,\"bytes\":%llu}", index ? "," : "",
                    jsonQuoted(files[index].name).c_str(),
@@ -160,8 +164,8 @@ CheckpointManifest CheckpointManifest::read(const std::string &path) {
   Json root = parseJsonOrFail({file.data(), file.size()}, where);
   Fields fields(root, where);
   fields.allow({"format", "version", "step", "updates", "structure_hash",
-                "seed", "global_batch", "optimizer", "settings", "files",
-                "slices"});
+                "seed", "global_batch", "optimizer", "settings", "aliases",
+                "files", "slices"});
   if (fields.string("format") != "autohet-checkpoint" ||
       fields.natural("version") != 1)
     fields.wrong("not a checkpoint manifest of version 1");
@@ -176,6 +180,10 @@ CheckpointManifest CheckpointManifest::read(const std::string &path) {
   manifest.settings = readSettings(fields.child("settings"), where);
   manifest.noDecay =
       Fields(fields.child("settings"), where + ", settings").string("no_decay");
+  const Json &aliases = fields.child("aliases");
+  for (auto &[alias, name] : aliases.fields)
+    manifest.aliases[alias] =
+        Fields(aliases, where + ", aliases").string(alias.c_str());
   for (const Json &entry : fields.list("files").items) {
     Fields one(entry, where + ", files");
     one.allow({"name", "bytes"});

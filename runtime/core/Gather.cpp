@@ -3,7 +3,6 @@
 #include "core/Gather.h"
 
 #include "core/Error.h"
-#include "data/Safetensors.h"
 
 #include <cstring>
 #include <map>
@@ -129,10 +128,15 @@ std::vector<Piece> gatherPieces(const Program &program,
   return pieces;
 }
 
-void writePieces(const std::string &path, const std::vector<Piece> &pieces) {
+void writePieces(const std::string &path, const std::vector<Piece> &pieces,
+                 const Aliases &aliases) {
   std::map<std::string, std::vector<const Piece *>> byName;
   for (const Piece &piece : pieces)
     byName[piece.name].push_back(&piece);
+  // The format has no way to say that two tensors are one.
+  for (auto &[alias, name] : aliases)
+    if (auto found = byName.find(name); found != byName.end())
+      byName[alias] = found->second;
   std::vector<TensorSource> sources;
   // Holds the tensor that is being written.
   auto whole = std::make_shared<std::vector<char>>();

@@ -6,6 +6,7 @@
 #include "autohet/runtime/comm.h"
 #include "core/Program.h"
 #include "data/Box.h"
+#include "data/Safetensors.h"
 
 #include <string>
 #include <vector>
@@ -31,9 +32,11 @@ std::vector<Piece> gatherPieces(const Program &program,
                                 const ah_worker_link &link,
                                 std::vector<Piece> pieces, const char *what);
 
-/// Puts pieces together and writes them, sorted by name. Throws
-/// AH_ERROR_INTERNAL where an element is missing.
-void writePieces(const std::string &path, const std::vector<Piece> &pieces);
+/// Puts pieces together and writes them, sorted by name; a tensor of which
+/// `aliases` has other names is there under each. Throws AH_ERROR_INTERNAL
+/// where an element is missing.
+void writePieces(const std::string &path, const std::vector<Piece> &pieces,
+                 const Aliases &aliases = {});
 
 /// Compares pieces of the same tensor where they overlap; the first difference
 /// in words, or nothing.

@@ -94,8 +94,8 @@ void Trainer::chooseSettings(const CheckpointManifest *resumed) {
                noDecay.c_str(), resumed->noDecay.c_str()));
 }
 
-void Trainer::readSettings(const CheckpointManifest *resumed) {
-  chooseSettings(resumed);
+/// Of each parameter, by any of its names.
+void Trainer::chooseDecay() {
   decay.assign(program.parameters.size(), settings.weight_decay);
   if (noDecay.empty())
     return;
@@ -107,10 +107,21 @@ void Trainer::readSettings(const CheckpointManifest *resumed) {
          "option --no-decay: '%s' is not a regular expression: %s",
          noDecay.c_str(), error.what());
   }
-  for (uint32_t index = 0; index < program.parameters.size(); ++index)
-    if (std::regex_search(program.string(program.parameters[index].name),
-                          pattern))
+  for (uint32_t index = 0; index < program.parameters.size(); ++index) {
+    std::string name = program.string(program.parameters[index].name);
+    bool isNamed = std::regex_search(name, pattern);
+    for (auto &[alias, target] : aliases)
+      isNamed |= target == name && std::regex_search(alias, pattern);
+    if (isNamed)
       decay[index] = 0;
+  }
+}
+
+void Trainer::readAliases(const std::string &indexPath) {
+  bool writesNames = isFirstRank() && !(options.saveWeights.empty() &&
+                                        options.checkpoints.empty());
+  if (writesNames || !noDecay.empty())
+    aliases = WeightsIndex(indexPath).aliases();
 }
 
 FeedOptions Trainer::feedOptions(bool evaluation) const {
@@ -165,15 +176,17 @@ std::unique_ptr<CheckpointReader> Trainer::openCheckpoint() {
 
 void Trainer::load(const std::string &folder) {
   std::unique_ptr<CheckpointReader> checkpoint = openCheckpoint();
-  readSettings(checkpoint ? &checkpoint->manifest() : nullptr);
+  WeightOptions weights;
+  weights.indexPath = options.weightsIndex.empty() ? folder + "weights.index"
+                                                   : options.weightsIndex;
+  chooseSettings(checkpoint ? &checkpoint->manifest() : nullptr);
+  readAliases(weights.indexPath);
+  chooseDecay();
   training = std::make_unique<Feeder>(program, feedOptions(false));
   if (!options.evalData.empty())
     evaluation = std::make_unique<Feeder>(program, feedOptions(true));
   else if (options.evalEvery)
     fail(AH_ERROR_INPUT, "option --eval-every needs --eval-data");
-  WeightOptions weights;
-  weights.indexPath = options.weightsIndex.empty() ? folder + "weights.index"
-                                                   : options.weightsIndex;
   weights.overrideFile = options.weights;
   weights.draw = options.init;
   weights.deviation = options.initDeviation;
@@ -469,7 +482,7 @@ void Trainer::saveWeights() {
       pieces.push_back(readSlice(parameter, parameter.parameter_buffer));
   pieces = gatherPieces(program, link, std::move(pieces), "--save-weights");
   if (isFirstRank())
-    writePieces(options.saveWeights, pieces);
+    writePieces(options.saveWeights, pieces, aliases);
 }
 
 void Trainer::save(uint64_t stepsDone) {
@@ -486,6 +499,7 @@ void Trainer::save(uint64_t stepsDone) {
   head.optimizer = ah_optimizer(program.header().optimizer);
   head.settings = settings;
   head.noDecay = noDecay;
+  head.aliases = aliases;
   saveCheckpoint(memory, link, options.checkpoints, head);
   // Older ones go only when the new one is on disk.
   if (isFirstRank() && options.checkpointKeep)

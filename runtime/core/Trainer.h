@@ -74,9 +74,10 @@ private:
             int64_t microbatch) override;
 
   void load(const std::string &folder);
-  /// Takes step, seed and numbers of a checkpoint; null: of a fresh run.
-  void readSettings(const CheckpointManifest *resumed);
+  void readAliases(const std::string &indexPath);
+  /// Takes seed and numbers of a checkpoint; null: of a fresh run.
   void chooseSettings(const CheckpointManifest *resumed);
+  void chooseDecay();
   std::unique_ptr<CheckpointReader> openCheckpoint();
   FeedOptions feedOptions(bool evaluation) const;
   Pass makePass(uint64_t step, Feeder &feeder) const;
@@ -109,6 +110,7 @@ private:
   StepFile outputFile, gradientFile;
 
   std::string noDecay;
+  Aliases aliases; // where something asks for names
   uint64_t steps, firstStep = 0, updates = 0, seed = 0;
   uint64_t savedStep = ~uint64_t(0);
   bool stops = false;

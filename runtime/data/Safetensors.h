@@ -34,6 +34,9 @@ struct TensorInfo {
 
 using Metadata = std::map<std::string, std::string>;
 
+/// The other names of tied parameters, each with the one that programs use.
+using Aliases = std::map<std::string, std::string>;
+
 class SafetensorsFile {
 public:
   /// Throws AH_ERROR_INPUT with path, tensor, what was found and what was

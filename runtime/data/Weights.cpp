@@ -69,26 +69,47 @@ private:
          shapeText(box.global.data(), box.global.size()).c_str());
   }
 
-  void copy(const ah_parameter &parameter, const char *global,
-            bool transposed) {
+  /// The box of a whole tensor that is held here.
+  static std::vector<char> pack(const ah_parameter &parameter,
+                                const char *global, bool transposed) {
     Box box = Box::of(parameter);
     unsigned bytes = dtypeBytes(parameter.dtype);
     std::vector<char> packed(box.elements() * bytes);
     copyFromGlobal(box, bytes, global, packed.data(), transposed);
-    memory.write(parameter.parameter_buffer, packed.data(), packed.size());
+    return packed;
+  }
+
+  /// A tied parameter may be there under any of its names, or under several.
+  std::vector<const TensorInfo *> findInFile(const std::string &name) {
+    std::vector<const TensorInfo *> found;
+    if (const TensorInfo *info = file->find(name))
+      found.push_back(info);
+    if (!options.indexPath.empty())
+      for (auto &[alias, target] : needIndex().aliases())
+        if (target == name)
+          if (const TensorInfo *info = file->find(alias))
+            found.push_back(info);
+    return found;
   }
 
   bool loadFromFile(const ah_parameter &parameter, const std::string &name) {
-    const TensorInfo *info = file->find(name);
-    // A tied parameter may be there under its other name.
-    if (!info && !options.indexPath.empty() && parameter.trained)
-      for (auto &[alias, target] : needIndex().aliases())
-        if (target == name && !info)
-          info = file->find(alias);
-    if (!info)
+    std::vector<const TensorInfo *> found = findInFile(name);
+    if (found.empty())
       return false;
-    requireSame(file->path(), name, info->dtype, info->shape, parameter);
-    copy(parameter, file->data(*info), false);
+    std::vector<char> first;
+    for (const TensorInfo *info : found) {
+      requireSame(file->path(), info->name, info->dtype, info->shape,
+                  parameter);
+      std::vector<char> packed = pack(parameter, file->data(*info), false);
+      if (first.empty())
+        first = std::move(packed);
+      else if (packed != first)
+        fail(AH_ERROR_INPUT,
+             "'%s': '%s' and '%s' differ, and are one parameter of the model "
+             "(tied): give it under one name, or equal under both",
+             file->path().c_str(), found[0]->name.c_str(), info->name.c_str());
+    }
+    memory.write(parameter.parameter_buffer, first.data(), first.size());
     return true;
   }
 
@@ -104,7 +125,9 @@ private:
     // A part is read without the rest, which its checksum would need.
     if (Box::of(parameter).isWhole())
       weights.verify(tensor);
-    copy(parameter, weights.data(tensor), tensor.transposed);
+    std::vector<char> packed =
+        pack(parameter, weights.data(tensor), tensor.transposed);
+    memory.write(parameter.parameter_buffer, packed.data(), packed.size());
   }
 
   // Norms start as the identity and biases at zero, as PyTorch's modules do;

@@ -33,9 +33,7 @@ public:
   const std::string &path() const { return indexPath; }
   uint64_t structureHash() const { return structure; }
   const std::map<std::string, StoredTensor> &tensors() const { return entries; }
-  const std::map<std::string, std::string> &aliases() const {
-    return otherNames;
-  }
+  const Aliases &aliases() const { return otherNames; }
   /// The bytes of a tensor as stored; checks that the file holds them.
   const char *data(const StoredTensor &tensor);
   /// Compares the checksum; throws AH_ERROR_INPUT naming tensor and file.
@@ -45,7 +43,7 @@ private:
   std::string indexPath, folder;
   uint64_t structure = 0;
   std::map<std::string, StoredTensor> entries;
-  std::map<std::string, std::string> otherNames;
+  Aliases otherNames;
   std::map<std::string, MappedFile> files;
 };
 

@@ -73,6 +73,8 @@ WeightsIndex::WeightsIndex(const std::string &path) : indexPath(path) {
   for (auto &[name, target] : fields.child("aliases").fields) {
     if (target.kind != Json::String || !entries.count(target.string))
       fields.wrong("alias '" + name + "' of an unknown tensor");
+    if (entries.count(name))
+      fields.wrong("alias '" + name + "' is a tensor's own name");
     otherNames[name] = target.string;
   }
 }

@@ -18,7 +18,8 @@ from typing import Dict, List, Optional, Tuple
 
 SOURCE = re.compile(
     r'het\.weight_source "(?P<name>[^"]+)" in "[^"]+" at \d+(?P<transposed> transposed)?(?: shared)?'
-    r'(?P<untrained> untrained)? because "(?P<reason>[^"]+)" : tensor<(?P<shape>[0-9x]+)xf32>'
+    r'(?P<untrained> untrained)? because "(?P<reason>[^"]+)"(?: aliases \[(?P<aliases>[^\]]+)\])?'
+    r' : tensor<(?P<shape>[0-9x]+)xf32>'
 )
 REFUSED = {
     "gpt2-fresh-init": r"constant '[^']+' is used \d+ times as a parameter .* --shared ",
@@ -88,6 +89,9 @@ def check(case: str, facts: dict, text: str) -> List[str]:
         if shape != wanted:
             problems.append(f"{source['name']} has shape {shape}, {name} of PyTorch {wanted}")
         found[name] = source["name"]
+        for alias in re.findall(r'"([^"]+)"', source["aliases"] or ""):
+            if golden(alias, facts) != (name, rows):
+                problems.append(f"{source['name']} is also called {alias}, which {name} of PyTorch is not")
     for name in sorted(set(facts["parameters"]) - set(found)):
         problems.append(f"{name} is missing")
     return problems

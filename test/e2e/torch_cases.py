@@ -37,6 +37,11 @@ class Case:
             self.facts = json.load(text)
         self.expected = self.tensors("expected")
         self.dynamic = self.facts["shapes"] == "dynamic"
+        # A model that was exported inside of another has longer names in the file.
+        self.prefix = ""
+        for constant, origin in self.facts["graph_constants_from_parameters"].items():
+            if origin["how"] == "same" and constant.endswith("." + origin["parameter"]):
+                self.prefix = constant[: -len(origin["parameter"])]
 
     def path(self, name: str) -> str:
         return os.path.join(self.folder, name)
@@ -57,6 +62,7 @@ class Case:
     def golden(self, name: str) -> Optional[Tuple[str, Optional[List[int]]]]:
         """The parameter that a tensor of ours is, and the rows of it if not all."""
         parameters = self.facts["parameters"]
+        name = name[len(self.prefix) :] if name.startswith(self.prefix) else name
         if name in parameters:
             return name, None
         for parameter, tie in self.facts["tied"].items():
@@ -92,6 +98,20 @@ def compare_parameters(case: Case, checks: Checks, kind: str, actual: Tensors, e
             values = values[0]  # a folded lookup is a constant of the lookup's shape
         compare(parameter, values, pick(expected[parameter]), pick(case.expected["grad." + parameter]))
     checks.equal(f"{kind}: parameters without a tensor", sorted(set(case.facts["parameters"]) - set(seen)), [])
+
+
+def check_names(case: Case, checks: Checks, weights: Tensors) -> None:
+    """A tied parameter is there under each of its names, as a state dict has it."""
+    for parameter, tie in case.facts["tied"].items():
+        # A bias with the name of the Linear that adds it: nothing in the file says
+        # that it is an attribute of another module, too.
+        if parameter.endswith(".bias") and tie["graph_constants"] == tie["also"]:
+            continue
+        for name in tie["also"]:
+            names = [case.prefix + name, case.prefix + parameter]
+            checks.equal(f"tied names {names}", [n for n in names if n not in weights], [])
+            if all(n in weights for n in names):
+                checks.near("tied copies", name, weights[names[0]], weights[names[1]], 0.0)
 
 
 def compile_case(case: Case, work: str, optimizer: str, batch: int, dims: Dict[str, int]) -> str:
@@ -135,6 +155,7 @@ def check_optimizer(case: Case, work: str, checks: Checks, optimizer: str, extra
 
     golden_gradients = {name: case.expected["grad." + name] for name in case.facts["parameters"]}
     compare_parameters(case, checks, f"{optimizer} gradients", run.gradients[0], golden_gradients, gradient)
+    check_names(case, checks, run.weights)
     compare_parameters(case, checks, f"{optimizer} weights", run.weights, case.tensors(f"after_{optimizer}3"), weight)
 
 

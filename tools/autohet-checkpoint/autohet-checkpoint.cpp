@@ -106,7 +106,7 @@ static void exportTo(const std::string &folder, int64_t step,
                   piece.bytes.data());
       pieces.push_back(std::move(piece));
     }
-    writePieces(path, pieces);
+    writePieces(path, pieces, reader.manifest().aliases);
     printf("wrote step %llu to '%s'\n", (unsigned long long)one.step,
            path.c_str());
     return;

@@ -126,6 +126,7 @@ llvm::Expected<std::string>
 autohet::formatWeightsIndex(ModuleOp module, uint64_t structureHash,
                             const llvm::StringSet<> &trained) {
   json::Array tensors;
+  json::Object aliases;
   llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> files; // mapped
   for (auto source : module.getOps<het::WeightSourceOp>()) {
     RankedTensorType stored = source.getStoredType();
@@ -160,11 +161,15 @@ autohet::formatWeightsIndex(ModuleOp module, uint64_t structureHash,
         {"shape", json::Array(shape)},
         {"transform", source.getTransposed() ? "transpose" : "none"},
         {"trained", trained.contains(source.getName())}});
+    SmallVector<StringRef> names = source.getAllNames();
+    for (StringRef alias : ArrayRef(names).drop_front())
+      aliases[alias] = source.getName();
   }
   json::Object index{{"format", "autohet-weights"},
                      {"version", 1},
                      {"structure_hash", formatHash(structureHash)},
-                     {"tensors", std::move(tensors)}};
+                     {"tensors", std::move(tensors)},
+                     {"aliases", std::move(aliases)}};
   std::string text;
   llvm::raw_string_ostream(text)
       << llvm::formatv("{0:2}", json::Value(std::move(index))) << "\n";

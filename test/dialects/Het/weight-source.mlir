@@ -4,6 +4,8 @@
 het.weight_source "wte.weight" in "m.onnx" at 64 shared : tensor<4x8xf32>
 // CHECK: het.weight_source "head.weight" in "m.onnx" at 192 transposed : tensor<8x6xf32>
 het.weight_source "head.weight" in "m.onnx" at 192 transposed : tensor<8x6xf32>
+// CHECK: het.weight_source "tied" in "m.onnx" at 0 because "weight" aliases ["a.weight", "b.weight"] : tensor<4xf32>
+het.weight_source "tied" in "m.onnx" at 0 because "weight" aliases ["a.weight", "b.weight"] : tensor<4xf32>
 // CHECK: het.weight_source "mask" in "m.onnx" at 0 untrained because "added to attention scores" : tensor<4x4xf32>
 het.weight_source "mask" in "m.onnx" at 0 untrained because "added to attention scores" : tensor<4x4xf32>
 
@@ -24,3 +26,8 @@ func.func @inside() {
   het.weight_source "w" in "m.onnx" at 0 : tensor<8xf32>
   return
 }
+
+// -----
+
+// expected-error @+1 {{has the name 'w' twice}}
+het.weight_source "w" in "m.onnx" at 0 aliases ["v", "w"] : tensor<8xf32>

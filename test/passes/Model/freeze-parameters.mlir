@@ -1,10 +1,13 @@
 // RUN: autohet-opt %s --het-freeze-parameters="pattern=^wte|ln_.\\.bias" | FileCheck %s
+// RUN: autohet-opt %s --het-freeze-parameters="pattern=^head|ln_.\\.bias" | FileCheck %s
 // RUN: not autohet-opt %s --het-freeze-parameters="pattern=nothing" 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not autohet-opt %s --het-freeze-parameters="pattern=(" 2>&1 | FileCheck %s --check-prefix=REGEX
 
 // NONE: error: no trained parameter matches the pattern 'nothing' of parameters to freeze; one is called 'wte.weight'
 // REGEX: error: the pattern of parameters to freeze, '(', is no regular expression
 
+// A tied one by any of its names.
+het.weight_source "wte.weight" in "m" at 0 aliases ["head.weight"] : tensor<3xf32>
 func.func @model() {
   // CHECK: het.parameter "wte.weight" untrained {het.frozen}
   %0 = het.parameter "wte.weight" : tensor<3xf32>

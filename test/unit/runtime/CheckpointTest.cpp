@@ -55,6 +55,7 @@ TEST(Checkpoint, ManifestSurvivesItsText) {
   ah_optimizer_defaults(AH_ADAMW, &manifest.settings);
   manifest.settings.learning_rate = 0.1 + 0.2;
   manifest.noDecay = "\\.bias$|\"";
+  manifest.aliases = {{"a", "a \"b\""}, {"c", "a \"b\""}};
   manifest.files = {{"rank-0000.safetensors", 12}};
   manifest.slices = {
       {"a \"b\"", SliceKind::Square, AH_F32, {{4, 2}, {1, 0}, {3, 2}}, "f", 5}};
@@ -64,6 +65,7 @@ TEST(Checkpoint, ManifestSurvivesItsText) {
   EXPECT_EQ(again.text(), manifest.text());
   EXPECT_EQ(again.settings.learning_rate, 0.1 + 0.2);
   EXPECT_EQ(again.noDecay, manifest.noDecay);
+  EXPECT_EQ(again.aliases, manifest.aliases);
   EXPECT_EQ(again.slices[0].key(), "exp_avg_sq/a \"b\"/1,0");
 }
 

@@ -130,6 +130,48 @@ TEST(Trainer, NoDecayIsFoundByName) {
   }
 }
 
+// "w" is "head" as well: either name is read, both are written.
+TEST(Trainer, TiedParametersHaveAllTheirNames) {
+  TestRun run;
+  writeFile(run.folder / "weights.index",
+            R"({"format":"autohet-weights","version":1,
+                "structure_hash":"0000000000000000","tensors":[{"name":"w","file":"w.bin",
+                "offset":0,"bytes":4,"dtype":"float32","shape":[1,1],
+                "transform":"none"}],"aliases":{"head":"w"}})");
+  run.options.saveWeights = run.folder / "after.safetensors";
+  run.options.saveGradients = run.folder / "grad.safetensors";
+  run.options.checkpoints = run.folder / "checkpoints";
+  run.options.weightDecay = 10;
+  run.options.noDecay = "^head$";
+  writeFloats(run.folder / "w.safetensors", "head", {1, 1}, {1});
+  LinearModel model(1, 4);
+  run(model);
+  for (const char *name : {"w", "head"})
+    EXPECT_FLOAT_EQ(readFloats(run.folder / "after.safetensors", name)[0],
+                    1.17f);
+  EXPECT_EQ(SafetensorsFile(run.folder / "grad.safetensors").tensors().size(),
+            1u);
+  EXPECT_EQ(CheckpointManifest::read(run.options.checkpoints + "/" +
+                                     stepFolderName(1) + "/manifest.json")
+                .aliases,
+            (Aliases{{"head", "w"}}));
+
+  // Both are read where they are equal, and refused where not.
+  run.options.checkpoints.clear();
+  for (float head : {1.f, 2.f}) {
+    float values[] = {1, head};
+    std::vector<TensorSource> both;
+    for (int index : {0, 1})
+      both.push_back({index ? "head" : "w", AH_F32, {1, 1}, [&values, index] {
+                        return &values[index];
+                      }});
+    writeSafetensors(run.folder / "w.safetensors", both);
+    LinearModel again(1, 4);
+    EXPECT_THAT(run.error(again),
+                HasSubstr(head == 1 ? "no error" : "'w' and 'head' differ"));
+  }
+}
+
 TEST(Trainer, NonfiniteNamesStepAndCommand) {
   TestRun run;
   run.options.steps = 40;

@@ -4,6 +4,11 @@
 #define AUTOHET_PASSES_MODEL_PARAMETERS_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace llvm {
+class Regex;
+} // namespace llvm
 
 namespace autohet {
 
@@ -12,6 +17,11 @@ namespace autohet {
 ///   trained    wte.weight [97, 32]: embedding table
 ///   untrained  where [2, 1, 12, 12]: added to attention scores
 void printParameters(mlir::ModuleOp module, llvm::raw_ostream &os);
+
+/// The parameters of which `pattern` finds a name: a tied one has several, and
+/// any of them will do.
+llvm::StringSet<> findParameters(mlir::ModuleOp module,
+                                 const llvm::Regex &pattern);
 
 } // namespace autohet
 

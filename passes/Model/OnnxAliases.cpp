@@ -1,0 +1,137 @@
+//===- OnnxAliases.cpp - other names of tied parameters -------------------===//
+//
+// A tied parameter has several names in PyTorch, and a file has one constant
+// for them, named after one of its modules. The others are the names of the
+// modules that use it, as far as these show that they name what they use in
+// PyTorch's way: an attribute of any name can be multiplied by, and would be
+// called `weight` here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OnnxParameters.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace autohet;
+using onnx::InitializerOp;
+using onnx::NodeOp;
+
+static StringRef moduleOf(NodeOp node) { return node.getScope().value_or(""); }
+
+static bool isProduct(NodeOp node) {
+  return node.getOpType() == "MatMul" || node.getOpType() == "Gemm";
+}
+
+/// The modules that use a constant as an Embedding or a Linear uses its weight;
+/// "" for any other use.
+static void collectModules(Value value, SmallVectorImpl<StringRef> &modules) {
+  for (OpOperand &use : value.getUses()) {
+    auto node = dyn_cast<NodeOp>(use.getOwner());
+    unsigned index = use.getOperandNumber();
+    if (node && node.getOpType() == "Transpose")
+      collectModules(node->getResult(0), modules);
+    else if (node && ((node.getOpType() == "Gather" && index == 0) ||
+                      (isProduct(node) && index == 1)))
+      modules.push_back(moduleOf(node));
+    else
+      modules.push_back("");
+  }
+}
+
+/// The constant that a product's right operand is, or is the transpose of.
+static InitializerOp weightOf(NodeOp product) {
+  Value weight = product.getInputs()[1];
+  if (auto node = weight.getDefiningOp<NodeOp>())
+    if (node.getOpType() == "Transpose")
+      weight = node.getInputs()[0];
+  return weight.getDefiningOp<InitializerOp>();
+}
+
+/// The product that a constant is added to as a bias, in one module.
+static NodeOp biasedProduct(InitializerOp constant) {
+  if (!constant->hasOneUse())
+    return {};
+  OpOperand &use = *constant->use_begin();
+  auto node = dyn_cast<NodeOp>(use.getOwner());
+  if (!node || moduleOf(node).empty())
+    return {};
+  if (node.getOpType() == "Gemm" && use.getOperandNumber() == 2)
+    return node;
+  if (node.getOpType() != "Add")
+    return {};
+  Value other = node.getInputs()[1 - use.getOperandNumber()];
+  auto product = other.getDefiningOp<NodeOp>();
+  if (product && isProduct(product) && moduleOf(product) == moduleOf(node))
+    return product;
+  return {};
+}
+
+InitializerOp OnnxParameters::originalOf(InitializerOp constant) {
+  while (InitializerOp original = parameters[constant].original)
+    constant = original;
+  return constant;
+}
+
+void OnnxParameters::nameAliases(func::FuncOp graph) {
+  // An Embedding or a Linear holds no other module.
+  llvm::StringSet<> parents;
+  for (auto node : graph.getOps<NodeOp>())
+    for (StringRef path = moduleOf(node); path.contains('.');) {
+      path = path.rsplit('.').first;
+      parents.insert(path);
+    }
+  // What is something else's name is no alias; a tied copy is nothing else.
+  llvm::StringSet<> taken;
+  for (auto constant : graph.getOps<InitializerOp>()) {
+    auto found = parameters.find(constant);
+    if (found != parameters.end() && found->second.original)
+      continue;
+    taken.insert(constant.getName());
+    if (found != parameters.end())
+      taken.insert(found->second.name);
+  }
+  auto addAlias = [&](Parameter &parameter, const std::string &name) {
+    if (taken.insert(name).second)
+      parameter.aliases.push_back(name);
+  };
+
+  llvm::MapVector<Operation *, SmallVector<StringRef>> modules;
+  for (auto &[op, parameter] : parameters)
+    collectModules(cast<InitializerOp>(op),
+                   modules[originalOf(cast<InitializerOp>(op))]);
+  for (auto &[op, users] : modules) {
+    Parameter &parameter = parameters[op];
+    SmallVector<std::string> names;
+    for (StringRef module : users)
+      if (!module.empty() && !parents.contains(module))
+        names.push_back((module + ".weight").str());
+    // One of them gave the constant its name: so the others are names, too.
+    if (users.size() > 1 && llvm::is_contained(names, parameter.name))
+      for (const std::string &name : names)
+        addAlias(parameter, name);
+  }
+  for (auto &[op, copy] : parameters) {
+    if (!copy.original || isCounterName(copy.name))
+      continue;
+    InitializerOp constant = originalOf(copy.original);
+    Parameter &parameter = parameters[constant];
+    // A name belongs to PyTorch's layout; this one's would be the transpose.
+    if (copy.copyIsTransposed == (copy.transposed != parameter.transposed))
+      addAlias(parameter, copy.name);
+  }
+
+  // The bias of a Linear whose weight is tied may be tied as well.
+  for (auto &[op, parameter] : parameters) {
+    NodeOp product = biasedProduct(cast<InitializerOp>(op));
+    InitializerOp weight = product ? weightOf(product) : InitializerOp();
+    if (!weight || !parameters.contains(weight) || parameter.original)
+      continue;
+    const Parameter &tied = parameters[originalOf(weight)];
+    std::string module = moduleOf(product).str();
+    if (!tied.aliases.empty() &&
+        (tied.name == module + ".weight" ||
+         llvm::is_contained(tied.aliases, module + ".weight")))
+      addAlias(parameter, module + ".bias");
+  }
+}
