@@ -96,7 +96,8 @@ private:
         builder, model.getLoc(),
         llvm::formatv("r{0}.s{1}", stages[stage].getReplica(), stage).str(),
         model.getFunctionType());
-    func.setAllArgAttrs(model.getAllArgAttrs());
+    if (ArrayAttr attributes = model.getAllArgAttrs())
+      func.setAllArgAttrs(attributes);
     func->setAttr(dist::kStageAttr, stages[stage]);
     mapping.clear();
     Block *body = func.addEntryBlock();
@@ -238,10 +239,14 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
   }
 
   /// Ranks by device name: a node's are consecutive, in the order of its
-  /// devices.
-  static llvm::StringMap<int64_t> rankDevices(const Plan &plan) {
+  /// devices. Nodes come in the cluster's order, so that they keep their
+  /// numbers from plan to plan; where no cluster is known, in the plan's.
+  llvm::StringMap<int64_t> rankDevices(const Plan &plan) {
     llvm::MapVector<StringRef, SmallVector<std::pair<unsigned, StringRef>>>
         nodes;
+    if (auto names = getOperation()->getAttrOfType<ArrayAttr>(dist::kNodesAttr))
+      for (auto name : names.getAsRange<StringAttr>())
+        nodes[name];
     for (const Replica &replica : plan.replicas)
       for (const Stage &stage : replica.stages)
         for (StringRef device : stage.devices) {

@@ -10,12 +10,15 @@ def AssignStages : Pass<"dist-assign-stages", "::mlir::ModuleOp"> {
   let description = [{
     *Requires:* the differentiated model, one function a microbatch size of the
     plan (`het.batch_size`), its ops numbered into units (`het.units`); a plan: the module's
-    `dist.plan`, or `stages` in the short form of parseStageAssignment.
+    `dist.plan`, or `stages` in the short form of parseStageAssignment. The module's
+    `dist.nodes`, if there, are the names of the cluster's nodes.
 
     *Does:* makes a function a stage and replica. An op goes where its unit is;
     parameters, and chains from inputs without parameters (unit `inputs`), are
     repeated where they are read. A value that another stage reads crosses by
-    `dist.send` and `dist.recv`, in forward as in backward.
+    `dist.send` and `dist.recv`, in forward as in backward. Ranks are those of the
+    devices in use, by node in the order of `dist.nodes` (then of the plan) and by
+    index within a node.
 
     *Ensures:* every op is in exactly one stage a replica; functions with
     `#dist.stage` and no model function are left. A plan that does not fit the

@@ -434,6 +434,11 @@ LogicalResult Compiler::planPhase() {
   }
   (*module)->setAttr(dist::kPlanAttr,
                      StringAttr::get(&context, formatPlan(plan)));
+  SmallVector<StringRef> nodes;
+  for (const Node &node : cluster->nodes)
+    nodes.push_back(node.name);
+  (*module)->setAttr(dist::kNodesAttr,
+                     Builder(&context).getStrArrayAttr(nodes));
   PlanPipelineOptions pipeline;
   pipeline.stateOwner = plan.state_owner;
   PassManager passes(&context);

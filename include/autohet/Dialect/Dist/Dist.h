@@ -28,6 +28,9 @@ inline constexpr llvm::StringLiteral kProgramAttr = "dist.program";
 inline constexpr llvm::StringLiteral kStageAttr = "dist.stage";
 /// On the module: the plan, as the text of its file.
 inline constexpr llvm::StringLiteral kPlanAttr = "dist.plan";
+/// On the module: the names of the cluster's nodes in the order of its file,
+/// which is that of ranks.
+inline constexpr llvm::StringLiteral kNodesAttr = "dist.nodes";
 
 } // namespace autohet::dist
 
