@@ -21,6 +21,14 @@ static void makeFolder(const std::string &path) {
          strerror(errno));
 }
 
+void checkCheckpointFolder(const std::string &folder, bool makes,
+                           uint32_t rank) {
+  if (makes)
+    makeFolder(folder);
+  if (access(folder.c_str(), F_OK) == 0)
+    checkWritable(folder + "/rank-" + std::to_string(rank));
+}
+
 namespace {
 /// What of a parameter lies in which buffer.
 struct StatePart {

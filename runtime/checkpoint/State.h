@@ -15,6 +15,10 @@ namespace autohet::runtime {
 void saveCheckpoint(const Memory &memory, const ah_worker_link &link,
                     const std::string &folder, const CheckpointManifest &head);
 
+/// Whether `rank` can save into `folder`, which it makes if `makes`; throws.
+void checkCheckpointFolder(const std::string &folder, bool makes,
+                           uint32_t rank);
+
 /// Removes all but the newest `keep` complete checkpoints.
 void keepCheckpoints(const std::string &folder, uint64_t keep);
 

@@ -8,8 +8,10 @@
 
 #include "autohet/runtime/comm.h"
 #include "autohet/runtime/node.h"
+#include "autohet/runtime/streams.h"
 
 #include "core/Error.h"
+#include "core/StandardOutput.h"
 #include "core/Trainer.h"
 #include "data/Checksum.h"
 #include "supervisor/Manifest.h"
@@ -168,7 +170,13 @@ static int nodeMain(int argc, char **argv) {
 
 int autohet_node_main(int argc, char **argv) {
   int result = 1;
-  ah_status status = guarded([&] { result = nodeMain(argc, argv); });
+  ah_hold_standard_streams();
+  ah_status status = guarded([&] {
+    result = nodeMain(argc, argv);
+    // A worker's supervisor has heard it from the training itself.
+    if (result == 0 && ah_worker_device() < 0)
+      checkStandardOutput();
+  });
   if (status == AH_OK)
     return result;
   fprintf(stderr, "error: %s\n", ah_last_error());

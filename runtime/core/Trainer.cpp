@@ -4,6 +4,7 @@
 
 #include "core/Error.h"
 #include "core/Fields.h"
+#include "core/StandardOutput.h"
 #include "data/Weights.h"
 
 #include <cerrno>
@@ -15,32 +16,13 @@
 
 namespace autohet::runtime {
 
-LineFile::LineFile(const std::string &path, bool append)
-    : file(fopen(path.c_str(), append ? "a" : "w"), fclose), path(path) {
-  if (!file)
-    fail(AH_ERROR_SYSTEM, "cannot write '%s': %s", path.c_str(),
-         strerror(errno));
-}
-
-void LineFile::write(const std::string &line) {
-  if (fprintf(file.get(), "%s\n", line.c_str()) < 0 || fflush(file.get()) != 0)
-    fail(AH_ERROR_NO_SPACE, "cannot write '%s': %s", path.c_str(),
-         strerror(errno));
-}
-
-std::string StepFile::pathOf(uint64_t step) const {
-  if (placeholder == std::string::npos)
-    return path;
-  return std::string(path).replace(placeholder, strlen("{step}"),
-                                   std::to_string(step));
-}
-
 Trainer::Trainer(const Program &program, const NodeOptions &options,
                  const ah_worker_link &link, const std::string &folder)
     : program(program), options(options), link(link),
       memory(program, *ah_cpu_device_table(), program.header().device),
       outputFile(options.saveOutputs), gradientFile(options.saveGradients),
       steps(options.steps.value_or(1)) {
+  checkOutputs(options, program);
   load(folder);
   if (!options.trace.empty())
     trace = std::make_unique<Trace>(program);
@@ -225,17 +207,11 @@ void Trainer::run() {
   walker->drain();
   if (!options.saveWeights.empty())
     saveWeights();
-  if (trace) {
-    std::string path = options.trace;
-    if (program.header().world_size > 1) {
-      size_t dot = path.rfind('.'), slash = path.rfind('/');
-      bool hasEnding = dot != std::string::npos &&
-                       (slash == std::string::npos || dot > slash);
-      path.insert(hasEnding ? dot : path.size(),
-                  format(".rank%u", program.header().rank));
-    }
-    trace->write(path);
-  }
+  if (trace)
+    trace->write(tracePath(options, program));
+  // Now that everything else is safe.
+  if (isFirstRank())
+    checkStandardOutput();
   __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_FINISHED),
                    __ATOMIC_RELAXED);
 }

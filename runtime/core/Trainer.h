@@ -12,44 +12,13 @@
 #include "core/Gather.h"
 #include "core/Nonfinite.h"
 #include "core/Options.h"
+#include "core/OutputFiles.h"
 #include "core/Walker.h"
 #include "data/Feeder.h"
 
-#include <cstdio>
 #include <memory>
 
 namespace autohet::runtime {
-
-/// A file of JSON lines, one flushed line at a time.
-class LineFile {
-public:
-  LineFile() = default;
-  LineFile(const std::string &path, bool append);
-  explicit operator bool() const { return file != nullptr; }
-  void write(const std::string &line);
-
-private:
-  std::unique_ptr<FILE, int (*)(FILE *)> file{nullptr, fclose};
-  std::string path;
-};
-
-/// A file of one step's tensors: of the first step's, or of every step's, in a
-/// file each, where "{step}" stands in its path.
-class StepFile {
-public:
-  explicit StepFile(const std::string &path)
-      : path(path), placeholder(path.find("{step}")) {}
-  /// Whether there is one of `step`, in a run that begins with `firstStep`.
-  bool holds(uint64_t step, uint64_t firstStep) const {
-    return !path.empty() &&
-           (step == firstStep || placeholder != std::string::npos);
-  }
-  std::string pathOf(uint64_t step) const;
-
-private:
-  std::string path;
-  size_t placeholder;
-};
 
 class Trainer : private StepClient {
 public:

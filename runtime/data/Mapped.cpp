@@ -76,6 +76,19 @@ AtomicFile::AtomicFile(const std::string &path)
          strerror(errno));
 }
 
+void checkWritable(const std::string &path) { AtomicFile attempt(path); }
+
+void checkOpens(const std::string &path) {
+  struct stat about;
+  if (stat(path.c_str(), &about) != 0)
+    return checkWritable(path);
+  if (S_ISDIR(about.st_mode))
+    errno = EISDIR;
+  else if (access(path.c_str(), W_OK) == 0)
+    return;
+  fail(AH_ERROR_SYSTEM, "cannot write '%s': %s", path.c_str(), strerror(errno));
+}
+
 AtomicFile::~AtomicFile() {
   if (descriptor >= 0) {
     close(descriptor);

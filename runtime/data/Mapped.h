@@ -54,6 +54,11 @@ private:
   int descriptor = -1;
 };
 
+/// Throws what an AtomicFile of that path would, and leaves nothing behind.
+void checkWritable(const std::string &path);
+/// The same for a file that is opened and written to; its content stays.
+void checkOpens(const std::string &path);
+
 } // namespace autohet::runtime
 
 #endif

@@ -1,8 +1,10 @@
 //===- autohet-checkpoint.cpp - lists, verifies, exports checkpoints --------===//
 
+#include "autohet/runtime/streams.h"
 #include "checkpoint/Checkpoint.h"
 #include "core/Error.h"
 #include "core/Gather.h"
+#include "core/StandardOutput.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -150,7 +152,11 @@ static void run(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  ah_status status = guarded([&] { run(argc, argv); });
+  ah_hold_standard_streams();
+  ah_status status = guarded([&] {
+    run(argc, argv);
+    checkStandardOutput();
+  });
   if (status == AH_OK)
     return 0;
   fprintf(stderr, "autohet-checkpoint: error: %s\n", ah_last_error());

@@ -8,7 +8,9 @@
 
 #include "Compare.h"
 
+#include "autohet/runtime/streams.h"
 #include "core/Error.h"
+#include "core/StandardOutput.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -86,6 +88,7 @@ compare::Options parse(int argc, char **argv) {
     }
     if (argument == "--help") {
       std::fputs(help, stdout);
+      runtime::checkStandardOutput();
       std::exit(0);
     }
     if (argument == "--allow-missing") {
@@ -144,8 +147,9 @@ compare::Options parse(int argc, char **argv) {
 } // namespace
 
 int main(int argc, char **argv) {
-  compare::Options options = parse(argc, argv);
+  ah_hold_standard_streams();
   try {
+    compare::Options options = parse(argc, argv);
     std::vector<compare::Series> left = compare::readSeries(options.left);
     std::vector<compare::Series> right = compare::readSeries(options.right);
     compare::Result result = compare::compare(left, right, options);
@@ -156,6 +160,7 @@ int main(int argc, char **argv) {
                     "no tensor was compared: %zu names in %s, %zu in %s",
                     left.size(), options.left.c_str(), right.size(),
                     options.right.c_str());
+    runtime::checkStandardOutput();
     return result.failed(options) ? 1 : 0;
   } catch (const runtime::Error &error) {
     std::fprintf(stderr, "autohet-compare: error: %s\n", error.what());

@@ -54,6 +54,9 @@ public:
   LogicalResult run();
 
 private:
+  /// Before minutes of work for them.
+  LogicalResult checkPlaces();
+
   //===--- phases ---===//
   LogicalResult readCluster();
   LogicalResult chooseTargets();
@@ -704,7 +707,20 @@ LogicalResult Compiler::emitNodes() {
 // In order
 //===----------------------------------------------------------------------===//
 
+LogicalResult Compiler::checkPlaces() {
+  if (options.emit >= Emit::Objects)
+    if (llvm::Error problem = checkFolder(options.output))
+      return error(std::move(problem));
+  if (!options.cacheFolder.empty())
+    if (llvm::Error problem = checkFolder(options.cacheFolder))
+      return error("--kernel-cache " + options.cacheFolder + ": " +
+                   llvm::toString(std::move(problem)));
+  return success();
+}
+
 LogicalResult Compiler::run() {
+  if (failed(checkPlaces()))
+    return failure();
   // Before a plan for it is searched; a plan that is given is verified.
   if (options.globalBatch > kLargestGlobalBatch)
     return error("--global-batch " + llvm::Twine(options.globalBatch) +

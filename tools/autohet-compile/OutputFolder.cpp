@@ -11,6 +11,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include <csignal>
+#include <unistd.h>
 
 using namespace llvm;
 using namespace autohet;
@@ -96,6 +97,24 @@ static std::optional<StringSet<>> formerExecutables(StringRef folder) {
             names.insert(*name);
         }
   return names;
+}
+
+Error autohet::checkFolder(StringRef path) {
+  // A link to nowhere exists, too.
+  auto exists = [](StringRef place) {
+    sys::fs::file_status status;
+    return !sys::fs::status(place, status, /*follow=*/false);
+  };
+  SmallString<256> place(path);
+  sys::fs::make_absolute(place);
+  while (!exists(place))
+    sys::path::remove_filename(place);
+  if (!sys::fs::is_directory(place))
+    return createStringError("'" + place + "' is no folder");
+  if (::access(place.c_str(), W_OK | X_OK) != 0)
+    return fail("cannot write into '" + place + "'",
+                std::error_code(errno, std::generic_category()));
+  return Error::success();
 }
 
 OutputFolder::~OutputFolder() {

@@ -17,6 +17,10 @@
 
 namespace autohet {
 
+/// Whether files can be made in `path`, or in the folder that it would be made
+/// in; changes nothing. For places that are written to when the work is done.
+llvm::Error checkFolder(llvm::StringRef path);
+
 class OutputFolder {
 public:
   OutputFolder() = default;

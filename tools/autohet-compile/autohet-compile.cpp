@@ -7,6 +7,7 @@
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Dialect/Onnx/Onnx.h"
 #include "autohet/Job/JobFile.h"
+#include "autohet/runtime/streams.h"
 
 #include "core/Options.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -288,7 +289,20 @@ void print(mlir::Diagnostic &diagnostic, unsigned depth) {
 
 } // namespace
 
+/// A full disk must not look like an empty result.
+static int exitStatus(mlir::LogicalResult result) {
+  llvm::outs().flush();
+  std::error_code lost = llvm::outs().error();
+  if (!lost)
+    return mlir::failed(result);
+  llvm::outs().clear_error();
+  llvm::errs() << "autohet-compile: error: cannot write to standard output: "
+               << lost.message() << "\n";
+  return 1;
+}
+
 int main(int argc, char **argv) {
+  ah_hold_standard_streams();
   llvm::InitLLVM init(argc, argv);
   CommandLine commandLine;
   cl::HideUnrelatedOptions({&placement, &modelOptions, &outputOptions});
@@ -323,5 +337,5 @@ int main(int argc, char **argv) {
                                           print(diagnostic, 0);
                                           return mlir::success();
                                         });
-  return mlir::failed(compile(options, context));
+  return exitStatus(compile(options, context));
 }

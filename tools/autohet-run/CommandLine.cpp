@@ -10,6 +10,7 @@
 #include "autohet/Job/JobFile.h"
 #include "core/Error.h"
 #include "core/Options.h"
+#include "core/StandardOutput.h"
 
 #include <cstdarg>
 #include <cstdio>
@@ -30,6 +31,15 @@ void run::fail(const char *format, ...) {
   fputc('\n', stderr);
   va_end(arguments);
   exit(1);
+}
+
+int run::exitStatus(int status) {
+  try {
+    runtime::checkStandardOutput();
+  } catch (const runtime::Error &error) {
+    fail("%s", error.what());
+  }
+  return status;
 }
 
 static const char helpHead[] = R"(Usage: autohet-run FOLDER [options]
@@ -142,11 +152,11 @@ private:
         argument.substr(2, equals == std::string::npos ? equals : equals - 2);
     if (name == "help") {
       printHelp();
-      exit(0);
+      exit(exitStatus(0));
     }
     if (name == "version") {
       printf("autohet-run, program format %u\n", AH_PROGRAM_VERSION);
-      exit(0);
+      exit(exitStatus(0));
     }
     if (name == "job") {
       jobPath = valueOf(argument, "a job file");

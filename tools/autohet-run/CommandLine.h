@@ -30,6 +30,9 @@ CommandLine parseCommandLine(int argc, char **argv);
 /// manifest.json of the folder.
 runtime::Manifest readManifest(const std::string &folder);
 
+/// `status`, or 1 with a message if something that was printed was lost.
+int exitStatus(int status);
+
 /// For a shell: quoted where needed.
 std::string shellQuote(const std::string &text);
 

@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <set>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -56,6 +57,8 @@ namespace {
 struct Output {
   int from = -1, to = -1;
   std::string prefix, pending;
+  std::set<std::string> *errors = nullptr; // that a node has said
+  int loss = 0;                            // the errno of a write that failed
 
   void pump() {
     char buffer[65536];
@@ -88,8 +91,10 @@ struct Output {
     }
     for (size_t done = 0; done < text.size();) {
       ssize_t count = write(to, text.data() + done, text.size() - done);
-      if (count <= 0 && errno != EINTR)
-        return; // nobody reads any more; the job goes on
+      if (count <= 0 && errno != EINTR) {
+        loss = errno; // the job goes on
+        return;
+      }
       done += std::max<ssize_t>(count, 0);
     }
   }
@@ -278,6 +283,9 @@ int LocalRun::run() {
     reap();
     hurry();
   }
+  for (const Node &node : nodes)
+    if (node.out.loss)
+      fail("cannot write to standard output: %s", strerror(node.out.loss));
   return exitStatus;
 }
 

@@ -6,12 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "CommandLine.h"
+#include "autohet/runtime/streams.h"
 
 using namespace autohet::run;
 
-int main(int argc, char **argv) {
-  CommandLine line = parseCommandLine(argc, argv);
-  autohet::runtime::Manifest manifest = readManifest(line.folder);
+static int runAsAsked(const CommandLine &line,
+                      const autohet::runtime::Manifest &manifest) {
   switch (line.what) {
   case CommandLine::Print:
     return printLaunchLines(line, manifest);
@@ -21,4 +21,10 @@ int main(int argc, char **argv) {
     return runHere(line, manifest);
   }
   return 1;
+}
+
+int main(int argc, char **argv) {
+  ah_hold_standard_streams();
+  CommandLine line = parseCommandLine(argc, argv);
+  return exitStatus(runAsAsked(line, readManifest(line.folder)));
 }

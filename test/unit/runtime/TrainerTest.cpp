@@ -10,6 +10,7 @@
 
 using namespace autohet::runtime;
 using namespace autohet::runtime::test;
+using testing::AllOf;
 using testing::HasSubstr;
 
 namespace {
@@ -182,6 +183,35 @@ TEST(Trainer, NonfiniteNamesStepAndCommand) {
   EXPECT_THAT(error,
               HasSubstr("infinity in 'loss', element 0 of [], made by LAUNCH "
                         "'squares', microbatch 0"));
+}
+
+TEST(Trainer, PlacesAreTriedBeforeTheFirstStep) {
+  std::string NodeOptions::*const places[] = {
+      &NodeOptions::saveLoss,    &NodeOptions::saveOutputs,
+      &NodeOptions::saveWeights, &NodeOptions::saveGradients,
+      &NodeOptions::metrics,     &NodeOptions::trace,
+      &NodeOptions::checkpoints};
+  for (auto place : places) {
+    TestRun run;
+    run.options.*place = run.folder / "none/file";
+    // It would be an error, later.
+    run.options.inputs = "";
+    LinearModel model(1, 4);
+    EXPECT_THAT(run.error(model),
+                AllOf(HasSubstr("option --"), HasSubstr("none/file"),
+                      HasSubstr("No such file or directory")));
+    run.options.*place = run.folder.path;
+    if (place != &NodeOptions::checkpoints)
+      EXPECT_THAT(run.error(model), HasSubstr("option --"));
+  }
+  // Nothing is left of an attempt that went well.
+  TestRun run;
+  run.options.saveWeights = run.folder / "w{step}";
+  run.options.inputs = "";
+  LinearModel model(1, 4);
+  EXPECT_THAT(run.error(model), HasSubstr("has no values"));
+  for (const auto &entry : std::filesystem::directory_iterator(run.folder.path))
+    EXPECT_EQ(entry.path().string().find("w{step}"), std::string::npos);
 }
 
 TEST(Trainer, NonfiniteStepMayBeSkipped) {
