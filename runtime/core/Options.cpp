@@ -46,6 +46,16 @@ static int64_t natural(const std::string &text) {
   return value;
 }
 
+static uint32_t natural(const std::string &text, uint32_t low, uint32_t high) {
+  std::string wanted = format("a number from %u to %u", low, high);
+  uint32_t value = number<uint32_t>(text, wanted.c_str());
+  if (value < low || value > high)
+    fail(AH_ERROR_INPUT, "found '%s', wanted %s", text.c_str(), wanted.c_str());
+  return value;
+}
+
+uint32_t parsePort(const std::string &text) { return natural(text, 1, 65535); }
+
 static double real(const std::string &text, double low, double high,
                    const char *wanted) {
   double value = number<double>(text, wanted);
@@ -258,11 +268,11 @@ static const std::vector<Group> &groups() {
        {{"node", "N", "index of this node",
          [](O &o, S v) { o.node = natural(v); }},
         {"nodes", "N", "number of nodes",
-         [](O &o, S v) { o.nodes = natural(v); }},
+         [](O &o, S v) { o.nodes = natural(v, 1, ~0u); }},
         {"master-addr", "HOST", "where node 0 listens",
          text(&O::masterAddress)},
         {"master-port", "PORT", "and on which port",
-         [](O &o, S v) { o.masterPort = natural(v); }},
+         [](O &o, S v) { o.masterPort = parsePort(v); }},
         {"emulate", "FILE",
          "speeds and links to emulate; see autohet-run --emulate",
          text(&O::emulate)},

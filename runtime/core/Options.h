@@ -75,6 +75,9 @@ std::vector<OptionInfo> optionInfos();
 /// nor those that print something instead of running.
 std::vector<OptionInfo> jobOptionInfos();
 
+/// 1 to 65535; throws AH_ERROR_INPUT.
+uint32_t parsePort(const std::string &text);
+
 /// Throws AH_ERROR_INPUT naming the option, what was found and wanted.
 NodeOptions parseOptions(int argc, char **argv);
 std::string helpText(const char *program);

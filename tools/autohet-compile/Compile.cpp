@@ -347,7 +347,8 @@ LogicalResult Compiler::buildModels() {
         model->getAttrOfType<IntegerAttr>(het::kBatchSizeAttr).getInt();
     if (!replica.microbatch_size)
       replica.microbatch_size = size;
-    bindInputs(model, options.binds);
+    if (failed(bindInputs(model, options.binds)))
+      return failure();
     model.setName("model_b" + std::to_string(size));
     models.insert({size, std::move(*built)});
   }
@@ -548,6 +549,7 @@ LogicalResult Compiler::placeAndSchedule() {
 void Compiler::printDecisions() {
   llvm::raw_ostream &os =
       options.emit < Emit::Objects ? llvm::errs() : llvm::outs();
+  os << formatInputs(modelOf(*models.front().second));
   if (hasRates())
     os << formatPlannerResult(planned, units, *cluster);
   os << formatMemoryUse(*module, [&](StringRef device) {

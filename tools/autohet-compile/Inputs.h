@@ -14,8 +14,13 @@
 namespace autohet {
 
 /// `--bind NAME=kind` and the defaults by name: where the inputs come from that
-/// data files do not have. Also bounds ids and labels by what they index.
-void bindInputs(mlir::func::FuncOp model, llvm::ArrayRef<std::string> binds);
+/// data files do not have. Also bounds ids and labels by what they index. A
+/// name that is no input is an error.
+mlir::LogicalResult bindInputs(mlir::func::FuncOp model,
+                               llvm::ArrayRef<std::string> binds);
+
+/// "inputs: input_ids=tokens attention_mask=ones": what bindInputs decided.
+std::string formatInputs(mlir::func::FuncOp model);
 
 /// Which dim of each output counts samples, as a model of several samples
 /// knows, for one of a single sample, where it cannot be seen.

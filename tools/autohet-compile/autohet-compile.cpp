@@ -32,6 +32,20 @@ std::vector<JobOption> jobRunOptions() {
   return options;
 }
 
+/// An option's text as a whole number. LLVM's own parser would say what is
+/// wrong without the word "error" and without the option's dashes.
+template <typename T>
+T readNumber(const cl::opt<std::string> &option, std::string &problem) {
+  T value = 0;
+  if (!option.empty() && llvm::StringRef(option).getAsInteger(0, value))
+    problem = ("option " + llvm::Twine(option.ArgStr.size() == 1 ? "-" : "--") +
+               option.ArgStr + ": found '" + option.getValue() +
+               "', wanted a whole number" +
+               (std::is_unsigned_v<T> ? ", 0 or more" : ""))
+                  .str();
+  return value;
+}
+
 struct CommandLine {
   cl::opt<std::string> model{cl::Positional, cl::desc("<model.onnx>")};
   cl::opt<std::string> job{
@@ -53,13 +67,14 @@ struct CommandLine {
   cl::opt<std::string> plan{
       "plan", cl::desc("A plan to follow (JSON); default: one is made"),
       cl::value_desc("file"), cl::cat(placement)};
-  cl::opt<int64_t> globalBatch{
+  cl::opt<std::string> globalBatch{
       "global-batch", cl::desc("Samples a step, on all devices together"),
       cl::value_desc("N"), cl::cat(placement)};
-  cl::opt<int64_t> microbatch{"microbatch",
-                              cl::desc("Samples a microbatch; default: as in "
-                                       "the file, else the planner's choice"),
-                              cl::value_desc("N"), cl::cat(placement)};
+  cl::opt<std::string> microbatch{
+      "microbatch",
+      cl::desc("Samples a microbatch; default: as in "
+               "the file, else the planner's choice"),
+      cl::value_desc("N"), cl::cat(placement)};
   cl::opt<PlannerKind> planner{
       "planner", cl::desc("What plan to make"),
       cl::init(PlannerKind::Asymmetric), cl::cat(placement),
@@ -108,9 +123,9 @@ struct CommandLine {
   cl::opt<std::string> lossOutput{
       "loss-output", cl::desc("Name of the output that the loss is of"),
       cl::value_desc("NAME"), cl::cat(modelOptions)};
-  cl::opt<int64_t> ignoreIndex{"ignore-index",
-                               cl::desc("The label that does not count"),
-                               cl::init(-100), cl::cat(modelOptions)};
+  cl::opt<std::string> ignoreIndex{
+      "ignore-index", cl::desc("The label that does not count"),
+      cl::init("-100"), cl::value_desc("N"), cl::cat(modelOptions)};
   cl::opt<std::string> optimizer{"optimizer",
                                  cl::desc("sgd, adam, adamw or none"),
                                  cl::init("sgd"), cl::cat(modelOptions)};
@@ -147,8 +162,9 @@ struct CommandLine {
   cl::opt<std::string> features{
       "target-features", cl::desc("LLVM's features beyond that, '+avx2,+fma'"),
       cl::value_desc("list"), cl::cat(outputOptions)};
-  cl::opt<unsigned> threads{"j", cl::desc("Threads that compile kernels"),
-                            cl::init(2), cl::cat(outputOptions)};
+  cl::opt<std::string> threads{"j", cl::desc("Threads that compile kernels"),
+                               cl::init("2"), cl::value_desc("N"),
+                               cl::cat(outputOptions)};
 
   /// Whether a job file may hold exactly what the command line may.
   static bool jobTableAgrees() {
@@ -196,11 +212,13 @@ struct CommandLine {
     return true;
   }
 
-  CompileOptions read() const {
+  /// `problem`: a number that is none.
+  CompileOptions read(std::string &problem) const {
     CompileOptions options;
     options.model = model, options.output = output, options.emit = emit;
     options.cluster = cluster, options.hostfile = hostfile, options.plan = plan;
-    options.globalBatch = globalBatch, options.microbatch = microbatch;
+    options.globalBatch = readNumber<int64_t>(globalBatch, problem);
+    options.microbatch = readNumber<int64_t>(microbatch, problem);
     options.planner = planner, options.schedule = schedule,
     options.stateOwner = stateOwner;
     auto list = [](const cl::list<std::string> &values) {
@@ -216,10 +234,11 @@ struct CommandLine {
     options.freeze = freeze;
     options.objective = objective, options.loss = loss,
     options.lossOutput = lossOutput;
-    options.ignoreIndex = ignoreIndex, options.optimizer = optimizer;
+    options.ignoreIndex = readNumber<int64_t>(ignoreIndex, problem);
+    options.optimizer = optimizer;
     options.cacheFolder = cacheFolder, options.runtimeLibrary = runtimeLibrary;
     options.target = target, options.features = features,
-    options.threads = threads;
+    options.threads = readNumber<unsigned>(threads, problem);
     return options;
   }
 };
@@ -306,7 +325,9 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   CommandLine commandLine;
   cl::HideUnrelatedOptions({&placement, &modelOptions, &outputOptions});
-  cl::ParseCommandLineOptions(
+  std::string refused;
+  llvm::raw_string_ostream stream(refused);
+  bool areParsed = cl::ParseCommandLineOptions(
       argc, argv,
       "Compiles a transformer for a mixed cluster: one executable a node.\n\n"
       "  autohet-compile model.onnx -o out                      this machine "
@@ -315,7 +336,13 @@ int main(int argc, char **argv) {
       "                                                         plans for the "
       "cluster\n"
       "  autohet-compile model.onnx --cluster c.yaml --plan p.json -o out\n"
-      "  autohet-run out --steps 100 --data tokens.bin          trains it\n");
+      "  autohet-run out --steps 100 --data tokens.bin          trains it\n",
+      &stream);
+  for (llvm::StringRef line : llvm::split(refused, '\n'))
+    if (line.consume_front("autohet-compile: "))
+      llvm::errs() << "autohet-compile: error: " << line << "\n";
+  if (!areParsed)
+    return 1;
   if (!commandLine.job.empty() && !commandLine.takeFromJob())
     return 1;
   if (commandLine.model.empty()) {
@@ -323,8 +350,11 @@ int main(int argc, char **argv) {
                     "see --help\n";
     return 1;
   }
-  CompileOptions options = commandLine.read();
-  if (std::string problem = findWrongOption(options); !problem.empty()) {
+  std::string problem;
+  CompileOptions options = commandLine.read(problem);
+  if (problem.empty())
+    problem = findWrongOption(options);
+  if (!problem.empty()) {
     llvm::errs() << "autohet-compile: error: " << problem << "\n";
     return 1;
   }

@@ -172,12 +172,11 @@ private:
     } else if (name == "emulate" && equals == std::string::npos) {
       line.emulate = true;
     } else if (name == "master-port") {
-      std::string text = valueOf(argument, "a port");
-      int port = atoi(text.c_str());
-      if (port < 1 || port > 65535)
-        fail("option --master-port: found '%s', wanted 1 to 65535",
-             text.c_str());
-      line.masterPort = port;
+      try {
+        line.masterPort = runtime::parsePort(valueOf(argument, "a port"));
+      } catch (const runtime::Error &error) {
+        fail("option --master-port: %s", error.what());
+      }
     } else {
       pass(argument, name);
     }

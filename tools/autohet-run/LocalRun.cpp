@@ -79,15 +79,25 @@ struct Output {
     pending.erase(0, end + 1);
   }
 
+  /// Whether another node has said the same: what ends the job, all do.
+  bool isKnownError(const std::string &line) {
+    std::string own = "autohet: " + prefix + "error: ";
+    return line.compare(0, own.size(), own) == 0 &&
+           !errors->insert(line.substr(own.size())).second;
+  }
+
   void writeLines(const std::string &lines) {
     std::string text;
     for (size_t begin = 0; begin < lines.size();) {
       size_t end = lines.find('\n', begin) + 1;
-      // A supervisor's own lines name the node already.
-      if (lines.compare(begin, 9, "autohet: ") != 0)
-        text += prefix;
-      text += lines.substr(begin, end - begin);
+      std::string line = lines.substr(begin, end - begin);
       begin = end;
+      if (isKnownError(line))
+        continue;
+      // A supervisor's own lines name the node already.
+      if (line.compare(0, 9, "autohet: ") != 0)
+        text += prefix;
+      text += line;
     }
     for (size_t done = 0; done < text.size();) {
       ssize_t count = write(to, text.data() + done, text.size() - done);
@@ -116,6 +126,7 @@ private:
   const CommandLine &line;
   const Manifest &manifest;
   std::vector<Node> nodes;
+  std::set<std::string> errors;
   int signalFd = -1;
   int exitStatus = 0;
   bool anyFailed = false, asked = false;
@@ -200,8 +211,8 @@ void LocalRun::start(uint32_t index, uint16_t port) {
     fail("cannot start node %s: %s", node.name.c_str(), strerror(errno));
   close(out[1]);
   close(err[1]);
-  node.out = {out[0], STDOUT_FILENO, node.name + ": ", ""};
-  node.err = {err[0], STDERR_FILENO, node.name + ": ", ""};
+  node.out = {out[0], STDOUT_FILENO, node.name + ": ", "", &errors};
+  node.err = {err[0], STDERR_FILENO, node.name + ": ", "", &errors};
 }
 
 bool LocalRun::isRunning() const {
