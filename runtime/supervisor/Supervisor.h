@@ -12,6 +12,7 @@
 #include "supervisor/Hub.h"
 #include "supervisor/JobPage.h"
 #include "supervisor/Launch.h"
+#include "supervisor/SharedMemory.h"
 #include "supervisor/WorkerProcess.h"
 
 #include <chrono>
@@ -42,6 +43,7 @@ private:
   uint32_t firstRank = 0;
   JobPage page;
   std::unique_ptr<Emulation> emulation; ///< null: full speed
+  SharedMemory sharedMemory;            ///< outlives the workers
   std::vector<WorkerProcess> workers;
 
   std::unique_ptr<Hub> hub; ///< on node 0

@@ -128,6 +128,8 @@ bool Supervisor::startWorkers(std::string &error) {
     hub->calibrate();
     say("emulating: " + emulation->describe());
   }
+  if (manifest.ranks.size() > 1)
+    sharedMemory.open();
   failureFd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   workers.resize(image.device_count);
   for (uint32_t device = 0; device < workers.size(); ++device) {

@@ -7,7 +7,8 @@
 kill: at five moments of a job's life (rendezvous, first step, between steps,
 inside a save, near the end) one worker or supervisor, drawn by the seed, gets
 SIGKILL. The job ends with an error within 15 s that says who died; nothing is
-left running; the last checkpoint verifies. pause: SIGSTOP of a worker delays
+left running, nor in shared memory once another job has begun; the last checkpoint
+verifies. pause: SIGSTOP of a worker delays
 the job and changes no number. terminate: SIGTERM to a supervisor saves at a step
 boundary, exit 0.
 """
@@ -23,7 +24,7 @@ import shutil
 import signal
 import sys
 import time
-from typing import List
+from typing import Iterable, List, Set
 
 import plan_cases
 import plans
@@ -71,6 +72,11 @@ class Scene:
     def unfinished_saves(self, name: str) -> List[str]:
         folders = glob.glob(os.path.join(self.path(name, ".checkpoints"), "step-*"))
         return [os.path.basename(f) for f in folders if not os.path.exists(os.path.join(f, "manifest.json"))]
+
+
+def shared_memory(supervisors: Iterable[int]) -> List[str]:
+    """What is left of these processes' jobs in /dev/shm."""
+    return [folder for pid in supervisors for folder in glob.glob(f"/dev/shm/autohet-*-{pid}")]
 
 
 # ===-- Moments ------------------------------------------------------------===#
@@ -124,7 +130,7 @@ MOMENTS = (at_rendezvous, at_first_step, between_steps, inside_a_save, near_the_
 STEPS = 60  # of a job that is killed; the last moment is before their end
 
 
-def kill_once(scene: Scene, checks: Checks, moment, label: str, draw: random.Random) -> None:
+def kill_once(scene: Scene, checks: Checks, moment, label: str, draw: random.Random, dead_supervisors: Set[int]) -> None:
     steps = STEPS if moment is near_the_end else 1_000_000
     job = scene.job(label, steps, "--checkpoint-every", "5", "--checkpoint-keep", "0")
     try:
@@ -132,8 +138,8 @@ def kill_once(scene: Scene, checks: Checks, moment, label: str, draw: random.Ran
         kind = draw.choice(["worker", "supervisor"])
         if kind == "worker":
             job.wait_for(lambda: job.workers(), 60, "a worker runs", every_s=0.001)
-        victims = job.workers() if kind == "worker" else job.supervisors()
-        victim = draw.choice(victims)
+        supervisors = job.supervisors()
+        victim = draw.choice(job.workers() if kind == "worker" else supervisors)
         if kind == "worker":
             dead = rf"process {victim[0]}, was killed by signal 9"
         else:
@@ -148,6 +154,10 @@ def kill_once(scene: Scene, checks: Checks, moment, label: str, draw: random.Ran
         checks.equal(f"{label}: ended with an error", status not in (None, 0), True)
         checks.equal(f"{label}: says that {kind} {victim[0]} died", bool(re.search(dead, job.output())), True)
         checks.equal(f"{label}: processes left", job.left(), [])
+        # A supervisor that was killed cannot: the next one does it for all.
+        sweepers = [pid for pid, _ in supervisors if pid != victim[0]]
+        checks.equal(f"{label}: left in shared memory", shared_memory(sweepers), [])
+        dead_supervisors.update(pid for pid, _ in supervisors)
         folder = os.path.join(scene.work, label + ".checkpoints")
         if before >= 6:
             tool("autohet-checkpoint", "verify", folder)
@@ -163,6 +173,7 @@ def kill_once(scene: Scene, checks: Checks, moment, label: str, draw: random.Ran
 
 
 def kill(scene: Scene, checks: Checks, rounds: int, seed: int) -> None:
+    dead_supervisors: Set[int] = set()
     for number in range(rounds):
         for moment in MOMENTS:
             draw = random.Random(f"{seed} {number} {moment.__name__}")
@@ -170,7 +181,7 @@ def kill(scene: Scene, checks: Checks, rounds: int, seed: int) -> None:
             try:
                 for _ in range(5):
                     try:
-                        kill_once(scene, checks, moment, label, draw)
+                        kill_once(scene, checks, moment, label, draw, dead_supervisors)
                         break
                     except Missed:
                         print(f"{label}: missed", flush=True)
@@ -178,6 +189,8 @@ def kill(scene: Scene, checks: Checks, rounds: int, seed: int) -> None:
                     checks.failures.append(f"{label}: never met")
             except (AssertionError, ToolFailed) as error:
                 checks.failures.append(f"{label}: {error}")
+    checks.equal("the next job ends well", scene.job("next", 1).end(60), 0)
+    checks.equal("left in shared memory after the next job", shared_memory(dead_supervisors), [])
 
 
 def pause(scene: Scene, checks: Checks, seconds: float) -> None:
