@@ -1,12 +1,13 @@
 //===- LaunchLines.cpp - what to type for other launchers -----------------===//
 //
-// One process a node, in the order of the plan's nodes: a supervisor starts its
+// One process a node, in the order of the job's nodes: a supervisor starts its
 // own workers, so no launcher needs to know how many devices a node has.
 //
 //===----------------------------------------------------------------------===//
 
 #include "CommandLine.h"
 
+#include <arpa/inet.h>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -45,11 +46,21 @@ static void printMpirun(const CommandLine &line, const Manifest &manifest) {
   printf("\n");
 }
 
-/// srun orders tasks by host name; the host file keeps the plan's order.
+/// Slurm knows hosts by names of its own, which are no numeric addresses.
+static std::string slurmNodeOf(const ManifestNode &node) {
+  in6_addr parsed;
+  bool isNumeric = inet_pton(AF_INET, node.address.c_str(), &parsed) == 1 ||
+                   inet_pton(AF_INET6, node.address.c_str(), &parsed) == 1;
+  return isNumeric || node.isLocal() ? node.name : node.address;
+}
+
+/// srun orders tasks by host name, and a node list too; only a host file keeps
+/// the nodes' order.
 static void printSrun(const CommandLine &line, const Manifest &manifest) {
-  printf("cat > autohet.hosts <<'EOF'\n");
+  printf("# These hosts must be Slurm's names of the nodes (scontrol show "
+         "nodes).\ncat > autohet.hosts <<'EOF'\n");
   for (const ManifestNode &node : manifest.nodes)
-    printf("%s\n", hostOf(node).c_str());
+    printf("%s\n", slurmNodeOf(node).c_str());
   printf("EOF\ncat > autohet.tasks <<'EOF'\n");
   for (size_t i = 0; i < manifest.nodes.size(); ++i)
     printf("%zu %s\n", i, commandOf(line, manifest.nodes[i]).c_str());
