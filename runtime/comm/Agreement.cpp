@@ -20,6 +20,7 @@ struct Contribution {
   double squared_norm = 0, loss = 0;
   uint64_t step = 0;
   uint64_t first_nonfinite_rank = ~0ull;
+  uint64_t label_count = 0;
   uint32_t flags = 0;
   uint32_t steps_differ = 0;
 };
@@ -70,6 +71,7 @@ static Contribution sum(const std::vector<Contribution> &all) {
     if (rank) {
       total.squared_norm += one.squared_norm;
       total.loss += one.loss;
+      total.label_count = std::max(total.label_count, one.label_count);
       total.flags |= one.flags;
       total.steps_differ |= one.step != total.step;
     }
@@ -91,6 +93,7 @@ ah_status autohet::runtime::agreeOverTransfers(const ah_comm_table &table,
   mine.loss = agreement.loss;
   mine.flags = agreement.flags;
   mine.step = agreement.step;
+  mine.label_count = agreement.label_count;
   std::vector<Contribution> all{mine}; // of ranks [rank, rank + all.size())
   Exchange exchange(table, comm, ah_tag(AH_TAG_AGREE, channel, round), what,
                     agreement.step);
@@ -131,5 +134,6 @@ ah_status autohet::runtime::agreeOverTransfers(const ah_comm_table &table,
   agreement.loss = result[0].loss;
   agreement.flags = result[0].flags;
   agreement.first_nonfinite_rank = result[0].first_nonfinite_rank;
+  agreement.label_count = result[0].label_count;
   return AH_OK;
 }

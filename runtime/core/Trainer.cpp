@@ -270,6 +270,7 @@ void Trainer::agree(Pass &pass) {
   agreement.squared_norm = memory.scalar64(AH_SCALAR_SQUARED_NORM);
   agreement.loss = lossSum;
   agreement.first_nonfinite_rank = ~uint64_t(0);
+  agreement.label_count = pass.labelCount;
   if (!std::isfinite(agreement.squared_norm) ||
       !std::isfinite(agreement.loss)) {
     agreement.flags |= AH_FLAG_NONFINITE;
@@ -285,7 +286,7 @@ void Trainer::agree(Pass &pass) {
   loss = withoutSign(agreement.loss);
   norm = withoutSign(std::sqrt(agreement.squared_norm));
   flags = agreement.flags;
-  labelCount = pass.labelCount;
+  labelCount = agreement.label_count;
   pass.update.clip = ah_clip_factor(&settings, agreement.squared_norm);
   pass.gateOpen = pass.updates && !(flags & AH_FLAG_NONFINITE);
 

@@ -32,6 +32,9 @@ TEST_P(Agreement, SumsInRankOrder) {
         agreement.flags |= AH_FLAG_NONFINITE;
       if (self.rank == odd)
         agreement.flags |= AH_FLAG_SAVE;
+      // Only some ranks read labels.
+      if (self.rank == odd)
+        agreement.label_count = 40 + step;
       if (self.table->agree(self.comm, &agreement) != AH_OK)
         return 1;
       if (std::memcmp(&agreement.squared_norm, &expected, 8) ||
@@ -40,6 +43,8 @@ TEST_P(Agreement, SumsInRankOrder) {
       if (agreement.flags != (AH_FLAG_NONFINITE | AH_FLAG_SAVE) ||
           agreement.first_nonfinite_rank != odd)
         return 3;
+      if (agreement.label_count != 40 + step)
+        return 5;
       if (self.table->barrier(self.comm, "barrier") != AH_OK)
         return 4;
     }

@@ -116,6 +116,8 @@ inline ah_status localAgree(ah_comm *comm, ah_agreement *agreement) {
       world.agreed.squared_norm += contribution.squared_norm;
       world.agreed.loss += contribution.loss;
       world.agreed.flags |= contribution.flags;
+      world.agreed.label_count =
+          std::max(world.agreed.label_count, contribution.label_count);
     }
     world.contributions.clear();
     ++world.round;
@@ -128,6 +130,7 @@ inline ah_status localAgree(ah_comm *comm, ah_agreement *agreement) {
   agreement->squared_norm = world.agreed.squared_norm;
   agreement->loss = world.agreed.loss;
   agreement->flags = world.agreed.flags;
+  agreement->label_count = world.agreed.label_count;
   return AH_OK;
 }
 

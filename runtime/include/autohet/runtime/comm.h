@@ -99,6 +99,8 @@ typedef struct ah_agreement {
   double squared_norm;
   double loss;
   uint64_t first_nonfinite_rank; /* out: lowest rank that said NONFINITE, or ~0 */
+  uint64_t label_count;          /* of the whole batch: the largest of the ranks',
+                                  * as those that read no labels say 0 */
 } ah_agreement;
 
 /*===-- The transport's functions ------------------------------------------===*/
@@ -140,7 +142,7 @@ typedef struct ah_comm_table {
   void (*destroy)(ah_comm *comm);
 } ah_comm_table;
 
-#define AH_COMM_VERSION 2u
+#define AH_COMM_VERSION 3u
 
 /*===-- The board: memory that a worker shares with its supervisor ----------===*/
 
