@@ -73,15 +73,14 @@ InitializerOp OnnxParameters::originalOf(InitializerOp constant) {
   return constant;
 }
 
-void OnnxParameters::nameAliases(func::FuncOp graph) {
-  // An Embedding or a Linear holds no other module.
-  llvm::StringSet<> parents;
-  for (auto node : graph.getOps<NodeOp>())
-    for (StringRef path = moduleOf(node); path.contains('.');) {
-      path = path.rsplit('.').first;
-      parents.insert(path);
-    }
-  // What is something else's name is no alias; a tied copy is nothing else.
+/// What is something else's name is no alias; a tied copy is nothing else.
+void OnnxParameters::addAlias(Parameter &parameter, const std::string &name,
+                              llvm::StringSet<> &taken) {
+  if (taken.insert(name).second)
+    parameter.aliases.push_back(name);
+}
+
+LogicalResult OnnxParameters::nameAliases(func::FuncOp graph) {
   llvm::StringSet<> taken;
   for (auto constant : graph.getOps<InitializerOp>()) {
     auto found = parameters.find(constant);
@@ -91,11 +90,44 @@ void OnnxParameters::nameAliases(func::FuncOp graph) {
     if (found != parameters.end())
       taken.insert(found->second.name);
   }
-  auto addAlias = [&](Parameter &parameter, const std::string &name) {
-    if (taken.insert(name).second)
-      parameter.aliases.push_back(name);
-  };
+  auto listed = graph->getAttrOfType<DictionaryAttr>(onnx::kAliasesAttr);
+  if (listed)
+    for (NamedAttribute entry : listed) {
+      auto name = dyn_cast<StringAttr>(entry.getValue());
+      if (!name)
+        return emitError(graph.getLoc())
+               << onnx::kAliasesAttr << ": " << entry.getName()
+               << " is another name of " << entry.getValue()
+               << ", wanted a constant's name";
+      // What the graph does not use is not in the file.
+      if (InitializerOp constant = find(name))
+        addAlias(parameters[originalOf(constant)],
+                 entry.getName().getValue().str(), taken);
+    }
+  if (!listed)
+    nameByModules(graph, taken);
+  for (auto &[op, copy] : parameters) {
+    if (!copy.original || isCounterName(copy.name))
+      continue;
+    Parameter &parameter = parameters[originalOf(copy.original)];
+    // A name belongs to PyTorch's layout; this one's would be the transpose.
+    if (copy.copyIsTransposed == (copy.transposed != parameter.transposed))
+      addAlias(parameter, copy.name, taken);
+  }
+  if (!listed)
+    nameBiases(taken);
+  return success();
+}
 
+void OnnxParameters::nameByModules(func::FuncOp graph,
+                                   llvm::StringSet<> &taken) {
+  // An Embedding or a Linear holds no other module.
+  llvm::StringSet<> parents;
+  for (auto node : graph.getOps<NodeOp>())
+    for (StringRef path = moduleOf(node); path.contains('.');) {
+      path = path.rsplit('.').first;
+      parents.insert(path);
+    }
   llvm::MapVector<Operation *, SmallVector<StringRef>> modules;
   for (auto &[op, parameter] : parameters)
     collectModules(cast<InitializerOp>(op),
@@ -109,19 +141,12 @@ void OnnxParameters::nameAliases(func::FuncOp graph) {
     // One of them gave the constant its name: so the others are names, too.
     if (users.size() > 1 && llvm::is_contained(names, parameter.name))
       for (const std::string &name : names)
-        addAlias(parameter, name);
+        addAlias(parameter, name, taken);
   }
-  for (auto &[op, copy] : parameters) {
-    if (!copy.original || isCounterName(copy.name))
-      continue;
-    InitializerOp constant = originalOf(copy.original);
-    Parameter &parameter = parameters[constant];
-    // A name belongs to PyTorch's layout; this one's would be the transpose.
-    if (copy.copyIsTransposed == (copy.transposed != parameter.transposed))
-      addAlias(parameter, copy.name);
-  }
+}
 
-  // The bias of a Linear whose weight is tied may be tied as well.
+/// The bias of a Linear whose weight is tied may be tied as well.
+void OnnxParameters::nameBiases(llvm::StringSet<> &taken) {
   for (auto &[op, parameter] : parameters) {
     NodeOp product = biasedProduct(cast<InitializerOp>(op));
     InitializerOp weight = product ? weightOf(product) : InitializerOp();
@@ -132,6 +157,6 @@ void OnnxParameters::nameAliases(func::FuncOp graph) {
     if (!tied.aliases.empty() &&
         (tied.name == module + ".weight" ||
          llvm::is_contained(tied.aliases, module + ".weight")))
-      addAlias(parameter, module + ".bias");
+      addAlias(parameter, module + ".bias", taken);
   }
 }

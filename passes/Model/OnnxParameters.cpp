@@ -164,7 +164,8 @@ OnnxParameters::analyze(func::FuncOp graph, ArrayRef<std::string> ties,
       return failure();
   }
   result.mentionEqualConstants();
-  result.nameAliases(graph);
+  if (failed(result.nameAliases(graph)))
+    return failure();
   return result;
 }
 

@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace autohet {
 
@@ -52,7 +53,11 @@ private:
   mlir::LogicalResult tie(mlir::func::FuncOp graph, llvm::StringRef name,
                           llvm::StringRef other);
   void mentionEqualConstants();
-  void nameAliases(mlir::func::FuncOp graph);
+  mlir::LogicalResult nameAliases(mlir::func::FuncOp graph);
+  void nameByModules(mlir::func::FuncOp graph, llvm::StringSet<> &taken);
+  void nameBiases(llvm::StringSet<> &taken);
+  static void addAlias(Parameter &parameter, const std::string &name,
+                       llvm::StringSet<> &taken);
   onnx::InitializerOp originalOf(onnx::InitializerOp constant);
   onnx::InitializerOp find(llvm::StringRef name);
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import os
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
 
@@ -94,6 +95,9 @@ def export(
             raise ExportError(f"the model returns {len(program.model.graph.outputs)} tensors ({found}); return only what the loss is computed from")
         program.model.graph.outputs[0].name = output_name
         proto = program.model_proto
+        if tied:
+            # Which modules share a parameter, the graph does not always show.
+            proto.metadata_props.add(key="autohet.tied", value=json.dumps(tied))
         names = _check_parameters(proto, model, names, allow_unused)
         _save(proto, path)
 

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
@@ -28,6 +29,10 @@ namespace {
 /// The key under which dynamo's exporter names the modules that a node is in.
 constexpr llvm::StringLiteral kNameScopes = "pkg.torch.onnx.name_scopes";
 
+/// The key under which autohet.export lists all names of tied parameters: JSON,
+/// {"head.weight": "wte.weight"}.
+constexpr llvm::StringLiteral kTied = "autohet.tied";
+
 class Reader {
 public:
   Reader(StringRef path, MLIRContext &context)
@@ -39,6 +44,7 @@ public:
 private:
   LogicalResult parse(StringRef bytes);
   LogicalResult readOpsets();
+  LogicalResult readAliases(func::FuncOp function);
   LogicalResult readInputs(func::FuncOp function);
   LogicalResult readInitializers();
   LogicalResult sortNodes();
@@ -149,6 +155,30 @@ LogicalResult Reader::readOpsets() {
   return success();
 }
 
+LogicalResult Reader::readAliases(func::FuncOp function) {
+  for (const auto &entry : model.metadata_props()) {
+    if (entry.key() != kTied)
+      continue;
+    auto parsed = llvm::json::parse(entry.value());
+    if (!parsed)
+      return emitError(fileLoc) << "metadata '" << kTied << "' of '" << path
+                                << "': " << llvm::toString(parsed.takeError());
+    const llvm::json::Object *names = parsed->getAsObject();
+    SmallVector<NamedAttribute> aliases;
+    if (names)
+      for (const auto &[alias, name] : *names)
+        if (std::optional<StringRef> text = name.getAsString();
+            text && !alias.str().empty())
+          aliases.push_back(
+              builder.getNamedAttr(alias.str(), builder.getStringAttr(*text)));
+    if (!names || aliases.size() != names->size())
+      return emitError(fileLoc) << "metadata '" << kTied << "' of '" << path
+                                << "' is no object of names";
+    function->setAttr(kAliasesAttr, builder.getDictionaryAttr(aliases));
+  }
+  return success();
+}
+
 OwningOpRef<ModuleOp> Reader::read() {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
                                             /*RequiresNullTerminator=*/false);
@@ -174,7 +204,8 @@ OwningOpRef<ModuleOp> Reader::read() {
   auto function = func::FuncOp::create(builder, fileLoc, "model",
                                        builder.getFunctionType({}, {}));
   builder.setInsertionPointToStart(function.addEntryBlock());
-  if (failed(readInitializers()) || failed(readInputs(function)))
+  if (failed(readAliases(function)) || failed(readInitializers()) ||
+      failed(readInputs(function)))
     return {};
   const GraphProto &graph = model.graph();
   if (failed(sortNodes()))

@@ -51,3 +51,17 @@ func.func @no_names(%ids: tensor<?x?xi64> {onnx.dims = ["batch", "seq"], onnx.na
   %6 = onnx.node "MatMul"(%5, %e) opset 18 scope "outer" {} : (!onnx.value, tensor<2x2xf32>) -> !onnx.value
   return %6 : !onnx.value
 }
+
+// -----
+
+// The exporter has listed all names; what the file does not have is not missed.
+// CHECK: weight_source "embed.weight" in {{.*}} at 0 aliases ["decoder.embed.weight", "shared.weight"]
+// CHECK-LABEL: @listed
+func.func @listed(%ids: tensor<?x?xi64> {onnx.dims = ["batch", "seq"], onnx.name = "ids"}) -> (!onnx.value {onnx.name = "y"})
+    attributes {onnx.aliases = {decoder.embed.weight = "embed.weight", shared.weight = "embed.weight", tail.bias = "head.bias"}} {
+  %e = onnx.initializer "embed.weight" file "FILE" offset 0 bytes 16 : tensor<2x2xf32>
+  %0 = onnx.node "Gather"(%e, %ids) opset 18 scope "embed" {axis = 0 : i64} : (tensor<2x2xf32>, tensor<?x?xi64>) -> !onnx.value
+  %1 = onnx.node "Transpose"(%e) opset 18 scope "head" {perm = array<i64: 1, 0>} : (tensor<2x2xf32>) -> !onnx.value
+  %2 = onnx.node "MatMul"(%0, %1) opset 18 scope "head" {} : (!onnx.value, !onnx.value) -> !onnx.value
+  return %2 : !onnx.value
+}

@@ -1,5 +1,6 @@
 """Cases for export.test: run as `export_cases.py FOLDER`."""
 
+import json
 import os
 import sys
 import unittest
@@ -64,6 +65,8 @@ class ExportCases(unittest.TestCase):
             self.assertEqual(self.floats(), expected)  # wpe whole: not the 4 rows in use
             self.assertEqual(dict(written.parameters), expected)
             self.assertEqual(dict(written.tied), {"head.weight": "wte.weight"})
+            metadata = {entry.key: entry.value for entry in onnx.load(self.path).metadata_props}
+            self.assertEqual(json.loads(metadata["autohet.tied"]), written.tied)
             self.assertLess(written.largest_difference, 1e-5)
 
     def test_batch_is_symbolic_even_from_one_sample(self) -> None:

@@ -46,6 +46,12 @@ protected:
   }
   void TearDown() override { llvm::sys::fs::remove_directories(folder); }
 
+  void list(const char *tied) {
+    model.clear_metadata_props();
+    auto *entry = model.add_metadata_props();
+    entry->set_key("autohet.tied");
+    entry->set_value(tied);
+  }
   void addInput(const char *name, std::vector<int64_t> shape) {
     auto *input = graph->add_input();
     input->set_name(name);
@@ -221,6 +227,23 @@ TEST_F(OnnxReader, ScopesAndSymbols) {
 //===----------------------------------------------------------------------===//
 // Broken files
 //===----------------------------------------------------------------------===//
+
+TEST_F(OnnxReader, NamesOfTiedParameters) {
+  list(R"({"head.weight": "wte.weight"})");
+  auto module = read();
+  ASSERT_TRUE(module) << messages;
+  auto function = *module->getOps<func::FuncOp>().begin();
+  auto aliases =
+      function->getAttrOfType<DictionaryAttr>(autohet::onnx::kAliasesAttr);
+  ASSERT_TRUE(aliases);
+  EXPECT_EQ(aliases.getAs<StringAttr>("head.weight").getValue(), "wte.weight");
+  for (const char *broken : {"{", "[]", R"({"a": 1})", R"({"": "a"})"}) {
+    list(broken);
+    messages.clear();
+    EXPECT_FALSE(read());
+    EXPECT_THAT(messages, HasSubstr("metadata 'autohet.tied'"));
+  }
+}
 
 TEST_F(OnnxReader, NotAModel) {
   for (const char *bytes :

@@ -28,6 +28,9 @@ namespace autohet::onnx {
 /// Attribute names of graph inputs and outputs, spelled once.
 inline constexpr llvm::StringLiteral kNameAttr = "onnx.name";
 inline constexpr llvm::StringLiteral kDimsAttr = "onnx.dims";
+/// On the graph: the other names of tied parameters, each with the name that it
+/// has there, where the file lists them.
+inline constexpr llvm::StringLiteral kAliasesAttr = "onnx.aliases";
 
 } // namespace autohet::onnx
 
