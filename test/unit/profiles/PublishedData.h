@@ -42,7 +42,7 @@ std::string errorOf(llvm::Expected<T> value) {
 } // namespace autohet
 
 #define AUTOHET_SKIP_WITHOUT(folder)                                           \
-  if (folder.empty())                                                          \
+  if ((folder).empty())                                                        \
   GTEST_SKIP() << "no published data: set AUTOHET_DATA"
 
 #endif

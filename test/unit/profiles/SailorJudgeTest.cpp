@@ -1,7 +1,7 @@
 //===- SailorJudgeTest.cpp - Sailor's formulas ----------------------------===//
 
-#include "autohet/Profiles/SailorJudge.h"
 #include "PublishedData.h"
+#include "autohet/Profiles/SailorSearch.h"
 
 #include "gmock/gmock.h"
 
@@ -12,11 +12,16 @@ namespace {
 
 class Judged : public testing::Test {
 protected:
-  void SetUp() override {
+  // Read once: half a megabyte of JSON.
+  static void SetUpTestSuite() {
     std::string folder = publishedData("sailor");
-    AUTOHET_SKIP_WITHOUT(folder);
+    if (folder.empty())
+      return;
     std::vector<std::string> warnings;
     data = valueOf(loadSailorData(folder, warnings));
+  }
+  void SetUp() override {
+    AUTOHET_SKIP_WITHOUT(publishedData("sailor"));
     model = valueOf(data.model("OPT-350"));
   }
 
@@ -24,9 +29,11 @@ protected:
     return {kind, 4, "us-central1-a", tensor};
   }
 
-  SailorData data;
+  static SailorData data;
   const SailorModel *model = nullptr;
 };
+
+SailorData Judged::data;
 
 // The best that planners of others found for 4 A100 and 4 V100, and an
 // exhaustive search over plans of one kind a stage: both figures are known.
@@ -98,6 +105,43 @@ TEST_F(Judged, RefusesWhatIsNotProfiled) {
   plan.pipelines[0].stages[0].end = 25;
   EXPECT_EQ(errorOf(judgeSailorPlan(plan, *model, data, {})),
             "the stages have 25 layers, the model 26");
+}
+
+// No planner of others found a better plan for these.
+TEST_F(Judged, SearchMatchesOrBeatsTheBestPublishedPlans) {
+  const SailorModel &large = *valueOf(data.model("GPT-Neo-2.7"));
+  struct Case {
+    const SailorModel *model;
+    int64_t batch, gpus;
+    double peer_s;
+  };
+  for (const Case &problem :
+       {Case{model, 1024, 4, 42.86}, Case{model, 1024, 8, 22.454},
+        Case{&large, 2048, 4, 0.85 * 347.6},
+        Case{&large, 2048, 16, 0.92 * 83.3}}) {
+    SailorSearchResult result = valueOf(searchSailorPlan(
+        {{"A100-40", problem.gpus}, {"V100-16", problem.gpus}}, "us-central1-a",
+        problem.batch, *problem.model, data, {}));
+    EXPECT_LE(result.step.step_s, problem.peer_s);
+    EXPECT_TRUE(result.step.fits());
+    // What is written is what was judged.
+    SailorPlan read =
+        valueOf(parseSailorPlan(formatSailorPlan(result.plan), "p"));
+    EXPECT_DOUBLE_EQ(
+        valueOf(judgeSailorPlan(read, *problem.model, data, {})).step_s,
+        result.step.step_s);
+  }
+}
+
+TEST_F(Judged, SearchRefusesWhatItCannotPlan) {
+  EXPECT_EQ(errorOf(searchSailorPlan({}, "us-central1-a", 8, *model, data, {})),
+            "plans of 0 kinds: one or two are supported");
+  EXPECT_THAT(errorOf(searchSailorPlan({{"TPU", 4}}, "us-central1-a", 8, *model,
+                                       data, {})),
+              HasSubstr("unknown device kind 'TPU'; known kinds: A100-40"));
+  EXPECT_THAT(errorOf(searchSailorPlan({{"V100-16", 1}}, "us-central1-a", 8,
+                                       *model, data, {})),
+              HasSubstr("no profiled plan of 'OPT-350' fits"));
 }
 
 } // namespace
