@@ -5,6 +5,8 @@
 #include "core/Program.h"
 #include "data/Checksum.h"
 
+#include <set>
+
 namespace autohet::runtime {
 
 static const char *const optimizerNames[] = {"sgd", "adam", "adamw", "none"};
@@ -180,10 +182,11 @@ CheckpointManifest CheckpointManifest::read(const std::string &path) {
   manifest.settings = readSettings(fields.child("settings"), where);
   manifest.noDecay =
       Fields(fields.child("settings"), where + ", settings").string("no_decay");
-  const Json &aliases = fields.child("aliases");
-  for (auto &[alias, name] : aliases.fields)
-    manifest.aliases[alias] =
-        Fields(aliases, where + ", aliases").string(alias.c_str());
+  if (fields.has("aliases"))
+    for (auto &[alias, name] : fields.child("aliases").fields)
+      manifest.aliases[alias] =
+          Fields(fields.child("aliases"), where + ", aliases")
+              .string(alias.c_str());
   for (const Json &entry : fields.list("files").items) {
     Fields one(entry, where + ", files");
     one.allow({"name", "bytes"});
@@ -192,6 +195,14 @@ CheckpointManifest CheckpointManifest::read(const std::string &path) {
       one.wrong("'name' is not a name beside the manifest");
   }
   manifest.slices = readRecords(fields.list("slices"), where);
+  std::set<std::string> names;
+  for (const SliceRecord &slice : manifest.slices)
+    names.insert(slice.name);
+  for (auto &[alias, name] : manifest.aliases)
+    if (names.count(alias) || !names.count(name))
+      fields.wrong("alias '" + alias + "' of '" + name + "': '" +
+                   (names.count(alias) ? alias + "' is a slice's own name"
+                                       : name + "' is no slice's name"));
   return manifest;
 }
 

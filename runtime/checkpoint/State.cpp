@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -115,6 +116,13 @@ static void commit(const std::string &folder, CheckpointManifest manifest,
       manifest.slices.push_back(std::move(record));
     }
   }
+  // What nobody updates is not saved, and has no other names either.
+  std::set<std::string> saved;
+  for (const SliceRecord &record : manifest.slices)
+    saved.insert(record.name);
+  for (auto alias = manifest.aliases.begin(); alias != manifest.aliases.end();)
+    alias = saved.count(alias->second) ? std::next(alias)
+                                       : manifest.aliases.erase(alias);
   std::string path = folder + "/manifest.json";
   std::vector<CheckpointFile> old;
   if (access(path.c_str(), F_OK) == 0)

@@ -55,7 +55,7 @@ TEST(Checkpoint, ManifestSurvivesItsText) {
   ah_optimizer_defaults(AH_ADAMW, &manifest.settings);
   manifest.settings.learning_rate = 0.1 + 0.2;
   manifest.noDecay = "\\.bias$|\"";
-  manifest.aliases = {{"a", "a \"b\""}, {"c", "a \"b\""}};
+  manifest.aliases = {{"b", "a \"b\""}, {"c", "a \"b\""}};
   manifest.files = {{"rank-0000.safetensors", 12}};
   manifest.slices = {
       {"a \"b\"", SliceKind::Square, AH_F32, {{4, 2}, {1, 0}, {3, 2}}, "f", 5}};
@@ -66,6 +66,14 @@ TEST(Checkpoint, ManifestSurvivesItsText) {
   EXPECT_EQ(again.settings.learning_rate, 0.1 + 0.2);
   EXPECT_EQ(again.noDecay, manifest.noDecay);
   EXPECT_EQ(again.aliases, manifest.aliases);
+  manifest.aliases = {{"c", "d"}};
+  writeFile(folder / "m", manifest.text());
+  try {
+    CheckpointManifest::read(folder / "m");
+    ADD_FAILURE() << "an alias of nothing was accepted";
+  } catch (const Error &error) {
+    EXPECT_THAT(error.what(), HasSubstr("'d' is no slice's name"));
+  }
   EXPECT_EQ(again.slices[0].key(), "exp_avg_sq/a \"b\"/1,0");
 }
 
