@@ -57,15 +57,21 @@ static std::string uniqueFileName(uint32_t rank) {
                 (unsigned long long)now.tv_sec, now.tv_nsec / 1000);
 }
 
-static std::vector<SliceRecord> writeSlices(const Memory &memory,
-                                            const std::string &folder) {
+bool isSavedHere(const Program &program, const ah_parameter &parameter,
+                 const std::set<std::string> &frozen) {
+  return parameter.owned || (program.header().replica == 0 &&
+                             frozen.count(program.string(parameter.name)));
+}
+
+static std::vector<SliceRecord>
+writeSlices(const Memory &memory, const std::string &folder,
+            const std::set<std::string> &frozen) {
   const Program &program = memory.program;
   std::vector<SliceRecord> records;
   std::vector<StatePart> parts;
   std::string file = uniqueFileName(program.header().rank);
   for (const ah_parameter &parameter : program.parameters) {
-    // Whoever updates a slice saves it: no byte is there twice.
-    if (!parameter.owned)
+    if (!isSavedHere(program, parameter, frozen))
       continue;
     for (const StatePart &part : partsOf(parameter)) {
       records.push_back({program.string(parameter.name), part.kind,
@@ -116,7 +122,7 @@ static void commit(const std::string &folder, CheckpointManifest manifest,
       manifest.slices.push_back(std::move(record));
     }
   }
-  // What nobody updates is not saved, and has no other names either.
+  // Tables may have other names, too, and are not saved.
   std::set<std::string> saved;
   for (const SliceRecord &record : manifest.slices)
     saved.insert(record.name);
@@ -136,11 +142,12 @@ static void commit(const std::string &folder, CheckpointManifest manifest,
 }
 
 void saveCheckpoint(const Memory &memory, const ah_worker_link &link,
-                    const std::string &folder, const CheckpointManifest &head) {
+                    const std::string &folder, const CheckpointManifest &head,
+                    const std::set<std::string> &frozen) {
   std::string stepFolder = folder + "/" + stepFolderName(head.step);
   makeFolder(folder);
   makeFolder(stepFolder);
-  std::string text = recordsText(writeSlices(memory, stepFolder));
+  std::string text = recordsText(writeSlices(memory, stepFolder, frozen));
   Piece piece{"slices", AH_U8, Box::whole({int64_t(text.size())}), {}};
   piece.bytes.assign(text.begin(), text.end());
   std::vector<Piece> pieces =

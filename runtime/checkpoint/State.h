@@ -7,13 +7,23 @@
 #include "checkpoint/Checkpoint.h"
 #include "core/Memory.h"
 
+#include <set>
+#include <string>
+
 namespace autohet::runtime {
 
 /// Writes the slices owned here into `folder`/step-N; rank 0 adds the manifest
 /// when all ranks have written, and all return after that. `head` has
-/// everything but files and slices. Every rank calls it, between steps.
+/// everything but files and slices; `frozen` are the parameters that nobody
+/// updates. Every rank calls it, between steps.
 void saveCheckpoint(const Memory &memory, const ah_worker_link &link,
-                    const std::string &folder, const CheckpointManifest &head);
+                    const std::string &folder, const CheckpointManifest &head,
+                    const std::set<std::string> &frozen);
+
+/// Whether this rank saves its part of a parameter: what it owns, and of what
+/// is frozen what it holds in the first replica, which has all of it.
+bool isSavedHere(const Program &program, const ah_parameter &parameter,
+                 const std::set<std::string> &frozen);
 
 /// Whether `rank` can save into `folder`, which it makes if `makes`; throws.
 void checkCheckpointFolder(const std::string &folder, bool makes,

@@ -99,11 +99,14 @@ void Trainer::chooseDecay() {
   }
 }
 
-void Trainer::readAliases(const std::string &indexPath) {
-  bool writesNames = isFirstRank() && !(options.saveWeights.empty() &&
-                                        options.checkpoints.empty());
-  if (writesNames || !noDecay.empty())
-    aliases = WeightsIndex(indexPath).aliases();
+/// What the index knows of names beyond the program's.
+void Trainer::readNames(const std::string &indexPath) {
+  if (options.saveWeights.empty() && options.checkpoints.empty() &&
+      noDecay.empty())
+    return;
+  WeightsIndex index(indexPath);
+  aliases = index.aliases();
+  frozen = index.frozen();
 }
 
 FeedOptions Trainer::feedOptions(bool evaluation) const {
@@ -162,7 +165,7 @@ void Trainer::load(const std::string &folder) {
   weights.indexPath = options.weightsIndex.empty() ? folder + "weights.index"
                                                    : options.weightsIndex;
   chooseSettings(checkpoint ? &checkpoint->manifest() : nullptr);
-  readAliases(weights.indexPath);
+  readNames(weights.indexPath);
   chooseDecay();
   training = std::make_unique<Feeder>(program, feedOptions(false));
   if (!options.evalData.empty())
@@ -455,7 +458,7 @@ Piece Trainer::readSlice(const ah_parameter &parameter, uint32_t buffer) const {
 void Trainer::saveWeights() {
   std::vector<Piece> pieces;
   for (const ah_parameter &parameter : program.parameters)
-    if (parameter.owned)
+    if (isSavedHere(program, parameter, frozen))
       pieces.push_back(readSlice(parameter, parameter.parameter_buffer));
   pieces = gatherPieces(program, link, std::move(pieces), "--save-weights");
   if (isFirstRank())
@@ -477,7 +480,7 @@ void Trainer::save(uint64_t stepsDone) {
   head.settings = settings;
   head.noDecay = noDecay;
   head.aliases = aliases;
-  saveCheckpoint(memory, link, options.checkpoints, head);
+  saveCheckpoint(memory, link, options.checkpoints, head, frozen);
   // Older ones go only when the new one is on disk.
   if (isFirstRank() && options.checkpointKeep)
     keepCheckpoints(options.checkpoints, options.checkpointKeep);

@@ -17,6 +17,7 @@
 #include "data/Feeder.h"
 
 #include <memory>
+#include <set>
 
 namespace autohet::runtime {
 
@@ -43,7 +44,7 @@ private:
             int64_t microbatch) override;
 
   void load(const std::string &folder);
-  void readAliases(const std::string &indexPath);
+  void readNames(const std::string &indexPath);
   /// Takes seed and numbers of a checkpoint; null: of a fresh run.
   void chooseSettings(const CheckpointManifest *resumed);
   void chooseDecay();
@@ -79,7 +80,8 @@ private:
   StepFile outputFile, gradientFile;
 
   std::string noDecay;
-  Aliases aliases; // where something asks for names
+  Aliases aliases;              // where something asks for names
+  std::set<std::string> frozen; // where something is saved
   uint64_t steps, firstStep = 0, updates = 0, seed = 0;
   uint64_t savedStep = ~uint64_t(0);
   bool stops = false;

@@ -20,6 +20,7 @@ struct StoredTensor {
   std::vector<int64_t> shape; // as PyTorch has it, whatever the file's order
   bool transposed = false;
   bool trained = true;
+  bool frozen = false; // a parameter, and not trained
   std::optional<uint64_t> checksum;
 };
 
@@ -34,6 +35,7 @@ public:
   uint64_t structureHash() const { return structure; }
   const std::map<std::string, StoredTensor> &tensors() const { return entries; }
   const Aliases &aliases() const { return otherNames; }
+  std::set<std::string> frozen() const;
   /// The bytes of a tensor as stored; checks that the file holds them.
   const char *data(const StoredTensor &tensor);
   /// Compares the checksum; throws AH_ERROR_INPUT naming tensor and file.

@@ -17,7 +17,7 @@ static uint8_t readDtype(const Fields &fields) {
 static StoredTensor readTensor(const Json &entry, const std::string &where) {
   Fields fields(entry, where);
   fields.allow({"name", "file", "offset", "bytes", "dtype", "shape",
-                "transform", "trained", "checksum"});
+                "transform", "trained", "frozen", "checksum"});
   StoredTensor tensor;
   tensor.name = fields.string("name");
   Fields named(entry, where + " ('" + tensor.name + "')");
@@ -31,6 +31,10 @@ static StoredTensor readTensor(const Json &entry, const std::string &where) {
   tensor.transposed = transform == "transpose";
   if (named.has("trained"))
     tensor.trained = named.boolean("trained");
+  if (named.has("frozen"))
+    tensor.frozen = named.boolean("frozen");
+  if (tensor.frozen && tensor.trained)
+    named.wrong("it is 'trained' and 'frozen'");
   if (named.has("checksum"))
     tensor.checksum = named.hash("checksum", "xxh64:");
   tensor.shape = named.naturals("shape");
@@ -77,6 +81,14 @@ WeightsIndex::WeightsIndex(const std::string &path) : indexPath(path) {
       fields.wrong("alias '" + name + "' is a tensor's own name");
     otherNames[name] = target.string;
   }
+}
+
+std::set<std::string> WeightsIndex::frozen() const {
+  std::set<std::string> names;
+  for (auto &[name, tensor] : entries)
+    if (tensor.frozen)
+      names.insert(name);
+  return names;
 }
 
 const char *WeightsIndex::data(const StoredTensor &tensor) {

@@ -160,7 +160,10 @@ autohet::formatWeightsIndex(ModuleOp module, uint64_t structureHash,
         {"dtype", dtypeName(stored.getElementType())},
         {"shape", json::Array(shape)},
         {"transform", source.getTransposed() ? "transpose" : "none"},
-        {"trained", trained.contains(source.getName())}});
+        {"trained", trained.contains(source.getName())},
+        // A parameter all the same: it belongs into what is saved.
+        {"frozen",
+         !source.getUntrained() && !trained.contains(source.getName())}});
     SmallVector<StringRef> names = source.getAllNames();
     for (StringRef alias : ArrayRef(names).drop_front())
       aliases[alias] = source.getName();
