@@ -69,12 +69,35 @@ double BatchProblem::objective(llvm::ArrayRef<int64_t> counts) const {
 //===-- Solvers
 //------------------------------------------------------------===//
 
-// Equal sizes: give each microbatch to the replica that is then done first. By
-// exchange no other order ends earlier, since costs only grow with counts.
+/// Most whole microbatches within `limit_s`, but at least one.
+static int64_t countWithin(const BatchProblem::ReplicaCost &replica,
+                           double limit_s, int64_t most) {
+  double count = std::min(replica.microbatchesWithin(limit_s),
+                          static_cast<double>(most));
+  return std::max<int64_t>(1, static_cast<int64_t>(count));
+}
+
+// Equal sizes: each microbatch goes to the replica that is then done first. By
+// exchange no other order ends earlier, since costs only grow with counts. All
+// but the last few of them are given at once, at a time before the end.
 static BatchCounts solveEqualSizes(const BatchProblem &problem, int64_t total) {
-  BatchCounts counts(problem.replicas.size(), 1);
-  for (int64_t left = total - static_cast<int64_t>(counts.size()); left > 0;
-       --left) {
+  double low = 0, high = 1e-9;
+  auto countsWithin = [&](double limit, BatchCounts &counts) {
+    counts.clear();
+    int64_t sum = 0;
+    for (const BatchProblem::ReplicaCost &replica : problem.replicas)
+      sum += counts.emplace_back(countWithin(replica, limit, total));
+    return sum;
+  };
+  BatchCounts counts;
+  while (countsWithin(high, counts) < total)
+    high *= 2;
+  for (int round = 0; round < 60; ++round) {
+    double middle = (low + high) / 2;
+    (countsWithin(middle, counts) < total ? low : high) = middle;
+  }
+  int64_t left = total - countsWithin(low, counts);
+  for (; left > 0; --left) {
     size_t chosen = 0;
     double chosenEnd = never;
     for (auto [index, replica] : llvm::enumerate(problem.replicas)) {
@@ -86,8 +109,57 @@ static BatchCounts solveEqualSizes(const BatchProblem &problem, int64_t total) {
     }
     ++counts[chosen];
   }
+  // Where the first microbatches alone are more than what is given: never, as
+  // the caller has checked, and nothing was given too much.
+  assert(left == 0 && "counts before the end exceed the batch");
   return counts;
 }
+
+// Sizes that divide one another or hardly any replicas: fill up to a time, then
+// take back what is too much, the latest ends first.
+static std::optional<BatchCounts> solveManySizes(const BatchProblem &problem) {
+  double low = 0, high = 1e-9;
+  BatchCounts counts;
+  auto samplesWithin = [&](double limit) {
+    counts.clear();
+    int64_t sum = 0;
+    for (const BatchProblem::ReplicaCost &replica : problem.replicas)
+      sum += replica.microbatch_size *
+             counts.emplace_back(
+                 countWithin(replica, limit, problem.global_batch));
+    return sum;
+  };
+  if (samplesWithin(0) > problem.global_batch)
+    return std::nullopt;
+  while (samplesWithin(high) < problem.global_batch)
+    high *= 2;
+  for (int round = 0; round < 60; ++round) {
+    double middle = (low + high) / 2;
+    (samplesWithin(middle) < problem.global_batch ? low : high) = middle;
+  }
+  int64_t excess = samplesWithin(high) - problem.global_batch;
+  while (excess > 0) {
+    std::optional<size_t> chosen;
+    for (auto [index, replica] : llvm::enumerate(problem.replicas)) {
+      if (counts[index] < 2 || replica.microbatch_size > excess)
+        continue;
+      auto rank = [&](size_t i) {
+        return std::make_pair(problem.replicas[i].microbatch_size,
+                              problem.replicas[i].seconds(counts[i]));
+      };
+      if (!chosen || rank(index) > rank(*chosen))
+        chosen = index;
+    }
+    if (!chosen)
+      return std::nullopt;
+    --counts[*chosen];
+    excess -= problem.replicas[*chosen].microbatch_size;
+  }
+  return counts;
+}
+
+// Above so many steps the exact dynamic program gives way.
+static constexpr double maxProgramSteps = 2e7;
 
 std::optional<BatchCounts> solveBatch(const BatchProblem &problem) {
   assert(problem.check().empty() && "check() the input first");
@@ -105,6 +177,14 @@ std::optional<BatchCounts> solveBatch(const BatchProblem &problem) {
       return std::nullopt;
     return solveEqualSizes(problem, total);
   }
+
+  int64_t smallest = problem.global_batch;
+  for (const auto &replica : problem.replicas)
+    smallest = std::min(smallest, replica.microbatch_size);
+  double steps = static_cast<double>(count) * static_cast<double>(total) *
+                 static_cast<double>(problem.global_batch / smallest);
+  if (steps > maxProgramSteps)
+    return solveManySizes(problem);
 
   // best[r][x]: the earliest end of the first r replicas with x units of batch.
   std::vector<std::vector<double>> best(count + 1,

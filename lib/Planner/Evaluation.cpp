@@ -2,9 +2,14 @@
 
 #include "autohet/Planner/Evaluation.h"
 
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
+#include <array>
+#include <map>
+#include <set>
 
 namespace autohet {
 namespace {
@@ -12,6 +17,10 @@ namespace {
 /// A stage that holds a parameter.
 struct Holder {
   unsigned replica, stage;
+
+  bool operator==(const Holder &other) const {
+    return replica == other.replica && stage == other.stage;
+  }
 };
 
 /// Who holds which parameter, and what part of its state each holder owns.
@@ -19,47 +28,52 @@ class Ownership {
 public:
   Ownership(const ResolvedPlan &plan, llvm::StringRef stateOwner,
             const CostModel &costs)
-      : plan(plan), holders(costs.units().parameters.size()) {
-    if (stateOwner == "first")
-      policy = First;
-    else if (stateOwner != "spread")
+      : plan(plan), costs(costs), holders(costs.units().parameters.size()),
+        owners(holders.size()) {
+    std::optional<unsigned> pinned;
+    if (stateOwner != "spread" && stateOwner != "first")
       pinned = costs.machines().findDevice(stateOwner);
     for (auto [r, replica] : llvm::enumerate(plan.replicas))
       for (auto [s, stage] : llvm::enumerate(replica.stages))
         for (unsigned unit : stage.units)
           for (unsigned parameter : costs.units().units[unit].parameters)
-            add(parameter, r, s);
+            add(parameter, {static_cast<unsigned>(r), static_cast<unsigned>(s)});
+    for (auto [all, owner] : llvm::zip_equal(holders, owners)) {
+      if (stateOwner == "first" && !all.empty())
+        owner = 0;
+      if (!pinned)
+        continue;
+      auto found = llvm::find_if(all, [&](const Holder &holder) {
+        return llvm::is_contained(stageOf(holder).devices, *pinned);
+      });
+      if (found != all.end())
+        owner = found - all.begin();
+    }
   }
 
   llvm::ArrayRef<Holder> of(unsigned parameter) const {
     return holders[parameter];
   }
-
-  /// The part of `parameter` that holder number `index` owns.
-  double share(unsigned parameter, unsigned index) const {
+  /// The part of `parameter` that a holder owns.
+  double share(unsigned parameter, const Holder &holder) const {
     llvm::ArrayRef<Holder> all = holders[parameter];
-    if (pinned)
-      for (auto [candidate, holder] : llvm::enumerate(all))
-        if (llvm::is_contained(stageOf(holder).devices, *pinned))
-          return candidate == index;
-    if (policy == First)
-      return index == 0;
+    if (owners[parameter])
+      return all[*owners[parameter]] == holder;
     return 1.0 / static_cast<double>(all.size());
   }
 
   /// The part of a stage's trained bytes that the stage owns.
-  double stageShare(unsigned replica, unsigned stage,
-                    const UnitTable &table) const {
+  double stageShare(const Holder &holder) const {
     double held = 0, owned = 0;
-    for (unsigned parameter = 0; parameter < holders.size(); ++parameter) {
-      if (!table.parameters[parameter].trained)
-        continue;
-      for (auto [index, holder] : llvm::enumerate(holders[parameter]))
-        if (holder.replica == replica && holder.stage == stage) {
-          held += table.parameters[parameter].bytes;
-          owned += table.parameters[parameter].bytes * share(parameter, index);
-        }
-    }
+    llvm::SmallDenseSet<unsigned, 16> seen;
+    for (unsigned unit : stageOf(holder).units)
+      for (unsigned parameter : costs.units().units[unit].parameters) {
+        const UnitParameter &data = costs.units().parameters[parameter];
+        if (!data.trained || !seen.insert(parameter).second)
+          continue;
+        held += data.bytes;
+        owned += data.bytes * share(parameter, holder);
+      }
     return held > 0 ? owned / held : 0;
   }
 
@@ -68,29 +82,72 @@ public:
   }
 
 private:
-  enum Policy { Spread, First };
-
-  void add(unsigned parameter, unsigned replica, unsigned stage) {
-    for (const Holder &holder : holders[parameter])
-      if (holder.replica == replica && holder.stage == stage)
-        return; // tied, in one stage
-    holders[parameter].push_back({replica, stage});
+  void add(unsigned parameter, Holder holder) {
+    // Tied ones of a stage come one after the other.
+    for (const Holder &other : llvm::reverse(holders[parameter])) {
+      if (other.replica != holder.replica)
+        break;
+      if (other.stage == holder.stage)
+        return;
+    }
+    holders[parameter].push_back(holder);
   }
 
   const ResolvedPlan &plan;
+  const CostModel &costs;
   std::vector<std::vector<Holder>> holders;
-  Policy policy = Spread;
-  std::optional<unsigned> pinned;
+  std::vector<std::optional<unsigned>> owners; ///< into holders
 };
 
-double receivedBytes(const ResolvedReplica &replica, unsigned stage,
-                     const CostModel &costs) {
-  double bytes = 0;
-  for (unsigned other = 0; other < stage; ++other)
-    bytes += costs.bytesBetween(replica.stages[other].units,
-                                replica.stages[stage].units);
+std::vector<unsigned> stagesOfUnits(const ResolvedReplica &replica,
+                                    const UnitTable &table) {
+  std::vector<unsigned> stageOf(table.units.size());
+  for (auto [s, stage] : llvm::enumerate(replica.stages))
+    for (unsigned unit : stage.units)
+      stageOf[unit] = s;
+  return stageOf;
+}
+
+/// What one sample brings into each stage.
+std::vector<double> receivedBytes(const ResolvedReplica &replica,
+                                  const UnitTable &table) {
+  std::vector<double> bytes(replica.stages.size());
+  std::vector<unsigned> stageOf = stagesOfUnits(replica, table);
+  for (auto [from, unit] : llvm::enumerate(table.units))
+    for (const UnitEdge &edge : unit.successors)
+      if (stageOf[from] != stageOf[edge.to])
+        bytes[stageOf[edge.to]] += edge.bytes_per_sample;
   return bytes;
 }
+
+/// What makes replicas take equal times: sizes, units, classes of devices, and
+/// which devices share nodes.
+using ReplicaMake = std::vector<int64_t>;
+
+ReplicaMake makeOf(const ResolvedReplica &replica, const CostModel &costs) {
+  ReplicaMake make = {replica.microbatch_size, replica.microbatches};
+  llvm::SmallDenseMap<unsigned, int64_t> nodes;
+  for (const ResolvedStage &stage : replica.stages) {
+    make.push_back(-1);
+    for (auto [index, unit] : llvm::enumerate(stage.units))
+      if (index == 0 || unit != stage.units[index - 1] + 1)
+        make.push_back(unit);
+    make.push_back(stage.units.size());
+    make.push_back(stage.recompute);
+    for (auto [device, weight] :
+         llvm::zip_equal(stage.devices, stage.weights)) {
+      make.push_back(costs.machineClasses().classOf(device));
+      unsigned node = costs.machines().devices()[device].node;
+      make.push_back(nodes.try_emplace(node, nodes.size()).first->second);
+      make.push_back(weight);
+    }
+  }
+  return make;
+}
+
+/// Beyond so many devices, replicas of one make with equally many neighbours in
+/// their nodes are taken to exchange alike.
+constexpr size_t maxExactDevices = 256;
 
 class Evaluator {
 public:
@@ -100,13 +157,18 @@ public:
         owners(plan, stateOwner, costs) {}
 
   PlanEvaluation run() {
+    std::map<ReplicaMake, unsigned> makes;
     for (auto [r, replica] : llvm::enumerate(plan.replicas)) {
-      result.timelines.push_back(
-          runPipeline(buildPipeline(replica, schedule, costs)));
-      result.pipeline_s =
-          std::max(result.pipeline_s, result.timelines.back().end_s);
-      for (unsigned s = 0; s < replica.stages.size(); ++s)
-        addDevices(r, s);
+      auto [place, isNew] =
+          makes.try_emplace(makeOf(replica, costs), makes.size());
+      result.make_of_replica.push_back(place->second);
+      if (isNew) {
+        result.timelines.push_back(
+            runPipeline(buildPipeline(replica, schedule, costs)));
+        result.pipeline_s =
+            std::max(result.pipeline_s, result.timelines.back().end_s);
+      }
+      addDevices(r);
     }
     synchronize();
     bubble();
@@ -117,68 +179,75 @@ public:
   }
 
 private:
-  void addDevices(unsigned r, unsigned s) {
+  void addDevices(unsigned r) {
     const ResolvedReplica &replica = plan.replicas[r];
-    const ResolvedStage &stage = replica.stages[s];
-    std::vector<double> shares = sharesOf(stage.weights);
-    double owned = owners.stageShare(r, s, costs.units());
-    double received = receivedBytes(replica, s, costs);
-    int64_t inFlight = microbatchesInFlight(schedule, s, replica.stages.size(),
-                                            replica.microbatches);
-    for (auto [position, device] : llvm::enumerate(stage.devices)) {
-      DeviceEvaluation &entry = result.devices.emplace_back();
-      entry.device = device;
-      entry.replica = r;
-      entry.stage = s;
-      entry.position = position;
-      entry.memory =
-          costs.memory(stage.units, shares[position], replica.microbatch_size,
-                       inFlight, owned, received, stage.recompute);
-      entry.busy_s = result.timelines[r].busySeconds(s);
+    std::vector<double> received = receivedBytes(replica, costs.units());
+    for (unsigned s = 0; s < replica.stages.size(); ++s) {
+      const ResolvedStage &stage = replica.stages[s];
+      std::vector<double> shares = sharesOf(stage.weights);
+      double owned = owners.stageShare({r, s});
+      int64_t inFlight = microbatchesInFlight(
+          schedule, s, replica.stages.size(), replica.microbatches);
+      double busy = result.timelineOf(r).busySeconds(s);
+      for (auto [position, device] : llvm::enumerate(stage.devices)) {
+        DeviceEvaluation &entry = result.devices.emplace_back();
+        entry.device = device;
+        entry.replica = r;
+        entry.stage = s;
+        entry.position = position;
+        entry.memory = costs.memory(stage.units, shares[position],
+                                    replica.microbatch_size, inFlight, owned,
+                                    received[s], stage.recompute);
+        entry.busy_s = busy;
+      }
     }
   }
+
+  struct Traffic {
+    double sync_s = 0, owned_bytes = 0;
+  };
 
   // Every holder sends each owner that owner's part of its gradient; new
   // parameters take the same ways back. A device sends and receives at once.
   void synchronize() {
-    std::vector<std::vector<double>> stageSync(plan.replicas.size());
-    for (auto [r, replica] : llvm::enumerate(plan.replicas))
-      stageSync[r].assign(replica.stages.size(), 0);
-    double update = 0, largestLatency = 0;
+    std::vector<std::vector<double>> stageSync;
+    for (const ResolvedReplica &replica : plan.replicas)
+      stageSync.emplace_back(replica.stages.size());
+    std::vector<unsigned> usedInNode(costs.machines().nodes.size());
+    for (const DeviceEvaluation &entry : result.devices)
+      ++usedInNode[nodeOf(entry)];
+    bool isExact = result.devices.size() <= maxExactDevices;
+    std::map<std::array<unsigned, 4>, Traffic> known;
     for (DeviceEvaluation &entry : result.devices) {
-      double out = 0, in = 0, owned = 0;
-      std::vector<unsigned> peers;
-      exchange(entry, out, in, owned, peers);
-      double latency = 0;
-      for (unsigned peer : peers)
-        latency += costs.link(entry.device, peer).latency_s;
-      entry.sync_s = std::max(out, in) + latency;
+      std::array<unsigned, 4> alike = {result.make_of_replica[entry.replica],
+                                       entry.stage, entry.position,
+                                       usedInNode[nodeOf(entry)]};
+      auto [place, isNew] = known.try_emplace(alike);
+      if (isNew || isExact)
+        place->second = exchange(entry);
+      entry.sync_s = place->second.sync_s;
       double &slowest = stageSync[entry.replica][entry.stage];
       slowest = std::max(slowest, entry.sync_s);
-      update = std::max(update, costs.updateSeconds(entry.device, owned));
-      for (const DeviceEvaluation &other : result.devices)
-        largestLatency = std::max(
-            largestLatency, costs.link(entry.device, other.device).latency_s);
+      result.update_s = std::max(
+          result.update_s,
+          costs.updateSeconds(entry.device, place->second.owned_bytes));
     }
-    result.update_s = update;
     if (result.devices.size() > 1)
-      result.agreement_s =
-          2 * largestLatency * llvm::Log2_64_Ceil(result.devices.size());
+      result.agreement_s = 2 * largestLatency() *
+                           llvm::Log2_64_Ceil(result.devices.size());
 
     // The buckets of a stage follow its last backward unit by unit, and its
     // new parameters come before the next forward unit by unit.
     double end = result.pipeline_s;
     for (auto [r, replica] : llvm::enumerate(plan.replicas))
       for (auto [s, stage] : llvm::enumerate(replica.stages)) {
-        const std::vector<PipelineCommand> &commands =
-            result.timelines[r].stages[s];
         double sync = stageSync[r][s];
         double units = static_cast<double>(stage.units.size());
-        const PipelineCommand &last = commands.back();
+        PipelineCommand last = result.timelineOf(r).last(s);
         double backward = last.end_s - last.start_s;
         end = std::max({end, last.end_s + sync / units,
                         last.start_s + backward / units + sync});
-        const PipelineCommand &first = commands.front();
+        const PipelineCommand &first = result.timelineOf(r).first(s);
         result.exposed_parameters_s =
             std::max({result.exposed_parameters_s, sync / units - first.start_s,
                       sync - first.end_s});
@@ -186,40 +255,65 @@ private:
     result.exposed_sync_s = end - result.pipeline_s;
   }
 
-  void exchange(const DeviceEvaluation &entry, double &out, double &in,
-                double &owned, std::vector<unsigned> &peers) {
-    const ResolvedStage &stage =
-        plan.replicas[entry.replica].stages[entry.stage];
-    std::vector<double> shares = sharesOf(stage.weights);
-    std::vector<unsigned> seen;
+  unsigned nodeOf(const DeviceEvaluation &entry) const {
+    return costs.machines().devices()[entry.device].node;
+  }
+
+  // Over all pairs of devices that are used, by class: there are few classes.
+  double largestLatency() const {
+    const MachineClasses &classes = costs.machineClasses();
+    double largest = 0;
+    std::map<unsigned, std::set<unsigned>> classesOfNode;
+    std::set<unsigned> used;
+    for (const DeviceEvaluation &entry : result.devices) {
+      unsigned own = classes.classOf(entry.device);
+      auto &inside = classesOfNode[nodeOf(entry)];
+      for (unsigned other : inside)
+        largest = std::max({largest, classes.link(own, other, true).latency_s,
+                            classes.link(other, own, true).latency_s});
+      inside.insert(own);
+      used.insert(own);
+    }
+    if (classesOfNode.size() > 1)
+      for (unsigned from : used)
+        for (unsigned to : used)
+          if (from != to || classes[from].devices.size() > 1)
+            largest =
+                std::max(largest, classes.link(from, to, false).latency_s);
+    return largest;
+  }
+
+  Traffic exchange(const DeviceEvaluation &entry) const {
+    Holder self = {entry.replica, entry.stage};
+    const ResolvedStage &stage = owners.stageOf(self);
+    double share = sharesOf(stage.weights)[entry.position];
+    double out = 0, in = 0, latency = 0;
+    Traffic traffic;
+    llvm::DenseSet<unsigned> seen, peers;
     for (unsigned unit : stage.units)
       for (unsigned parameter : costs.units().units[unit].parameters) {
         const UnitParameter &data = costs.units().parameters[parameter];
-        if (!data.trained || llvm::is_contained(seen, parameter))
+        if (!data.trained || !seen.insert(parameter).second)
           continue;
-        seen.push_back(parameter);
         double divisible = costs.units().units[unit].divisible;
-        double bytes =
-            data.bytes * (1 - divisible + divisible * shares[entry.position]);
-        llvm::ArrayRef<Holder> holders = owners.of(parameter);
-        double mine = 0;
-        for (auto [index, holder] : llvm::enumerate(holders))
-          if (holder.replica == entry.replica && holder.stage == entry.stage)
-            mine = owners.share(parameter, index);
-        owned += bytes * mine;
-        for (auto [index, holder] : llvm::enumerate(holders)) {
-          if (holder.replica == entry.replica && holder.stage == entry.stage)
+        double bytes = data.bytes * (1 - divisible + divisible * share);
+        double mine = owners.share(parameter, self);
+        traffic.owned_bytes += bytes * mine;
+        for (const Holder &holder : owners.of(parameter)) {
+          if (holder == self)
             continue;
           llvm::ArrayRef<unsigned> devices = owners.stageOf(holder).devices;
           unsigned peer = devices[entry.position % devices.size()];
-          out += bytes * owners.share(parameter, index) /
+          out += bytes * owners.share(parameter, holder) /
                  costs.link(entry.device, peer).bandwidth_bytes_per_s;
           in += bytes * mine /
                 costs.link(peer, entry.device).bandwidth_bytes_per_s;
-          if (!llvm::is_contained(peers, peer))
-            peers.push_back(peer);
+          if (peers.insert(peer).second)
+            latency += costs.link(entry.device, peer).latency_s;
         }
       }
+    traffic.sync_s = std::max(out, in) + latency;
+    return traffic;
   }
 
   void bubble() {
@@ -250,17 +344,20 @@ Pipeline buildPipeline(const ResolvedReplica &replica, Schedule schedule,
   for (const ResolvedStage &stage : replica.stages)
     pipeline.stages.push_back(
         costs.stageSeconds(stage, replica.microbatch_size));
-  for (unsigned to = 0; to < replica.stages.size(); ++to)
-    for (unsigned from = 0; from < to; ++from) {
-      const ResolvedStage &sender = replica.stages[from];
-      const ResolvedStage &receiver = replica.stages[to];
-      double bytes = costs.bytesBetween(sender.units, receiver.units);
-      if (bytes > 0)
-        pipeline.edges.push_back(
-            {from, to, bytes * samples,
-             costs.groupLink(sender.devices, receiver.devices),
-             costs.groupLink(receiver.devices, sender.devices)});
-    }
+  std::map<std::pair<unsigned, unsigned>, double> bytes; // to, from
+  std::vector<unsigned> stageOf = stagesOfUnits(replica, costs.units());
+  for (auto [from, unit] : llvm::enumerate(costs.units().units))
+    for (const UnitEdge &edge : unit.successors)
+      if (stageOf[from] != stageOf[edge.to] && edge.bytes_per_sample > 0)
+        bytes[{stageOf[edge.to], stageOf[from]}] += edge.bytes_per_sample;
+  for (auto [stages, count] : bytes) {
+    const ResolvedStage &sender = replica.stages[stages.second];
+    const ResolvedStage &receiver = replica.stages[stages.first];
+    pipeline.edges.push_back(
+        {stages.second, stages.first, count * samples,
+         costs.groupLink(sender.devices, receiver.devices),
+         costs.groupLink(receiver.devices, sender.devices)});
+  }
   return pipeline;
 }
 
@@ -281,8 +378,8 @@ double estimateMemory(const ResolvedPlan &plan, unsigned r, unsigned s,
               replica.microbatch_size,
               microbatchesInFlight(schedule, s, replica.stages.size(),
                                    replica.microbatches),
-              owners.stageShare(r, s, costs.units()),
-              receivedBytes(replica, s, costs), stage.recompute)
+              owners.stageShare({r, s}),
+              receivedBytes(replica, costs.units())[s], stage.recompute)
       .total();
 }
 

@@ -5,6 +5,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <limits>
 
 namespace autohet {
@@ -30,7 +31,16 @@ double PipelineTimeline::busySeconds(unsigned stage) const {
   double busy = 0;
   for (const PipelineCommand &command : stages[stage])
     busy += command.end_s - command.start_s;
-  return busy;
+  return busy * static_cast<double>(microbatches) /
+         static_cast<double>(walked_microbatches);
+}
+
+PipelineCommand PipelineTimeline::last(unsigned stage) const {
+  PipelineCommand command = stages[stage].back();
+  command.microbatch = microbatches - 1;
+  command.start_s += skipped_s;
+  command.end_s += skipped_s;
+  return command;
 }
 
 namespace {
@@ -57,6 +67,8 @@ public:
       : pipeline(pipeline), stageCount(pipeline.stages.size()),
         next(stageCount), free_s(stageCount) {
     timeline.stages.resize(stageCount);
+    timeline.microbatches = timeline.walked_microbatches =
+        pipeline.microbatches;
     for (unsigned stage = 0; stage < stageCount; ++stage)
       timeline.stages[stage] = scheduleCommands(
           pipeline.schedule, stage, stageCount, pipeline.microbatches);
@@ -125,8 +137,82 @@ private:
 
 } // namespace
 
-PipelineTimeline runPipeline(const Pipeline &pipeline) {
+PipelineTimeline walkPipeline(const Pipeline &pipeline) {
   return PipelineRun(pipeline).run();
+}
+
+namespace {
+
+/// Every `every` microbatches all stages do the same, `shift_s` later.
+struct SteadyState {
+  int64_t every = 1;
+  double shift_s = 0;
+};
+
+// Of `timeline`, in the microbatches [begin, end) of one kind of command:
+// whether all stages repeat every `every` of them, and the shift if so.
+std::optional<double> repeats(const std::vector<std::vector<double>> &starts,
+                              int64_t every, int64_t begin, int64_t end,
+                              double tolerance_s) {
+  double shift = starts[0][end - 1] - starts[0][end - 1 - every];
+  for (const std::vector<double> &stage : starts)
+    for (int64_t i = begin + every; i < end; ++i)
+      if (std::abs(stage[i] - stage[i - every] - shift) > tolerance_s)
+        return std::nullopt;
+  return shift;
+}
+
+std::optional<SteadyState> findSteadyState(const Pipeline &pipeline,
+                                           const PipelineTimeline &timeline) {
+  int64_t count = pipeline.microbatches, stages = pipeline.stages.size();
+  bool isGPipe = pipeline.schedule == Schedule::GPipe;
+  std::vector<std::vector<double>> forward(stages), backward(stages);
+  for (int64_t stage = 0; stage < stages; ++stage)
+    for (const PipelineCommand &command : timeline.stages[stage])
+      (command.is_backward ? backward : forward)[stage].push_back(
+          command.start_s);
+  // Before the last stages run dry. In GPipe each half is steady by itself.
+  int64_t end = isGPipe ? count : count - stages;
+  int64_t begin = count / 2;
+  double tolerance = 1e-10 * timeline.end_s;
+  for (int64_t every = 1; begin + 2 * every < end; ++every) {
+    auto there = repeats(forward, every, begin, end, tolerance);
+    auto back = repeats(backward, every, begin, end, tolerance);
+    if (!there || !back)
+      continue;
+    if (isGPipe)
+      return SteadyState{every, *there + *back};
+    if (std::abs(*there - *back) <= tolerance)
+      return SteadyState{every, *there};
+  }
+  return std::nullopt;
+}
+
+} // namespace
+
+PipelineTimeline runPipeline(const Pipeline &pipeline) {
+  Pipeline shorter = pipeline;
+  int64_t stages = pipeline.stages.size();
+  for (shorter.microbatches = 8 * stages + 24;
+       2 * shorter.microbatches < pipeline.microbatches;
+       shorter.microbatches *= 2) {
+    std::optional<SteadyState> steady =
+        findSteadyState(shorter, walkPipeline(shorter));
+    if (!steady)
+      continue;
+    // The same number of microbatches, up to whole repetitions.
+    int64_t rest =
+        (pipeline.microbatches - shorter.microbatches) % steady->every;
+    shorter.microbatches += rest;
+    PipelineTimeline timeline = walkPipeline(shorter);
+    int64_t repetitions =
+        (pipeline.microbatches - shorter.microbatches) / steady->every;
+    timeline.microbatches = pipeline.microbatches;
+    timeline.skipped_s = static_cast<double>(repetitions) * steady->shift_s;
+    timeline.end_s += timeline.skipped_s;
+    return timeline;
+  }
+  return walkPipeline(pipeline);
 }
 
 } // namespace autohet

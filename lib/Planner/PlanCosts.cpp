@@ -3,6 +3,7 @@
 #include "autohet/Planner/PlanCosts.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -10,6 +11,8 @@
 
 namespace autohet {
 
+// In nodes of at most so many devices of a class, a stage may have any number.
+static constexpr unsigned maxFreeExtent = 4;
 // Nodes of so many different devices that all mixtures would be more than this
 // get mixtures of equal counts only.
 static constexpr size_t maxMixturesOfNode = 64;
@@ -57,6 +60,12 @@ static std::vector<int64_t> weighBySpeed(const StageShape &shape,
   return weights;
 }
 
+/// Numbers that fill a node without rest, or nearly: divisors and powers of two.
+static bool isGoodExtent(unsigned count, unsigned perNode) {
+  return perNode <= maxFreeExtent || perNode % count == 0 ||
+         llvm::isPowerOf2_32(count);
+}
+
 void PlanCosts::makeShapes(
     llvm::function_ref<bool(const StageShape &)> isKnown) {
   std::map<unsigned, std::vector<unsigned>> makes; // classes of each node make
@@ -76,7 +85,8 @@ void PlanCosts::makeShapes(
       for (unsigned count = 1; count <= most; ++count) {
         StageShape shape;
         shape.parts.push_back({member, count});
-        add(std::move(shape));
+        if (isGoodExtent(count, most))
+          add(std::move(shape));
       }
     }
     if (members.size() == 1)
@@ -93,15 +103,16 @@ void PlanCosts::makeShapes(
         break;
       ++counts[digit];
       StageShape shape;
-      bool areEqual = true;
+      bool areEqual = true, areGood = true;
       unsigned first = 0;
       for (auto [member, count] : llvm::zip_equal(members, counts))
         if (count) {
+          areGood &= isGoodExtent(count, machineClasses[member].per_node);
           areEqual &= !first || count == first;
           first = count;
           shape.parts.push_back({member, count});
         }
-      if (shape.parts.size() > 1 && (areAllTried || areEqual))
+      if (shape.parts.size() > 1 && areGood && (areAllTried || areEqual))
         add(std::move(shape));
     }
   }

@@ -35,15 +35,13 @@ PassSeconds UnitTableCosts::unitSeconds(unsigned shape, unsigned unit,
                            microbatchSize);
 }
 
-PassSeconds UnitTableCosts::transferSeconds(unsigned fromShape,
-                                            unsigned toShape, unsigned cut,
+PassSeconds UnitTableCosts::transferSeconds(unsigned fromClass,
+                                            unsigned toClass, unsigned cut,
                                             int64_t microbatchSize) const {
-  unsigned from = shapes()[fromShape].mainClass();
-  unsigned to = shapes()[toShape].mainClass();
   double bytes =
       ranges->crossingBytes(cut) * static_cast<double>(microbatchSize);
-  return {classes().bestLink(from, to).seconds(bytes),
-          classes().bestLink(to, from).seconds(bytes)};
+  return {classes().bestLink(fromClass, toClass).seconds(bytes),
+          classes().bestLink(toClass, fromClass).seconds(bytes)};
 }
 
 int64_t UnitTableCosts::mostInFlight(const StageQuery &stage,

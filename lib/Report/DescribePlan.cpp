@@ -60,7 +60,7 @@ void addTimeline(const PlannedStep &step, const Cluster &cluster,
     lane.name = cluster.devices()[used.device].name;
     double free = 0;
     for (const PipelineCommand &command :
-         step.evaluation.timelines[used.replica].stages[used.stage]) {
+         step.evaluation.timelineOf(used.replica).stages[used.stage]) {
       if (command.start_s > free)
         lane.spans.push_back(
             {SpanKind::Wait, "waiting", free, command.start_s});

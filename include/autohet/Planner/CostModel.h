@@ -88,6 +88,7 @@ public:
   const UnitTable &units() const { return table; }
   const Cluster &machines() const { return cluster; }
   OptimizerKind optimizerKind() const { return optimizer; }
+  const MachineClasses &machineClasses() const { return classes; }
 
   /// Arithmetic of one sample, forward and backward.
   double flopsPerSample() const;

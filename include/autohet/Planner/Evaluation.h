@@ -35,7 +35,13 @@ struct PlanEvaluation {
   /// their rates.
   double bubble = 0;
   std::vector<DeviceEvaluation> devices;   ///< used ones, in rank order
-  std::vector<PipelineTimeline> timelines; ///< of each replica
+  /// Replicas of equal make have equal times: one each of them.
+  std::vector<PipelineTimeline> timelines;
+  std::vector<unsigned> make_of_replica; ///< into `timelines`
+
+  const PipelineTimeline &timelineOf(unsigned replica) const {
+    return timelines[make_of_replica[replica]];
+  }
 
   /// The device that lacks most, and how much; none if all fit.
   std::optional<std::pair<unsigned, double>>

@@ -5,6 +5,9 @@
 // Transfers overlap with computation and queue on their own link. This is the
 // judge of finalists; solvers use closed forms that stay near it.
 //
+// Many microbatches are not walked one by one: once all stages repeat the same
+// times every few microbatches, the rest of them only shifts the end.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef AUTOHET_PLANNER_PIPELINETIME_H
@@ -37,10 +40,18 @@ struct PipelineCommand {
 
 struct PipelineTimeline {
   double end_s = 0;
+  int64_t microbatches = 0;
+  /// Those in `stages`. The others come between these and take `skipped_s`.
+  int64_t walked_microbatches = 0;
+  double skipped_s = 0;
   /// Of each stage, in its order.
   std::vector<std::vector<PipelineCommand>> stages;
 
   double busySeconds(unsigned stage) const;
+  const PipelineCommand &first(unsigned stage) const {
+    return stages[stage].front();
+  }
+  PipelineCommand last(unsigned stage) const;
 };
 
 /// The commands of one stage in order, without times.
@@ -49,6 +60,8 @@ std::vector<PipelineCommand> scheduleCommands(Schedule schedule, unsigned stage,
                                               int64_t microbatches);
 
 PipelineTimeline runPipeline(const Pipeline &pipeline);
+/// Every microbatch, whatever their number: the former's oracle in tests.
+PipelineTimeline walkPipeline(const Pipeline &pipeline);
 
 } // namespace autohet
 

@@ -71,8 +71,9 @@ public:
     return unitSeconds(shape, unit, microbatchSize).forward_s;
   }
   /// Passing one microbatch on where units from `cut` on are the next stage's,
-  /// and its gradient back; at best.
-  virtual PassSeconds transferSeconds(unsigned fromShape, unsigned toShape,
+  /// and its gradient back; at best. A stage's class
+  /// is its shape's main one.
+  virtual PassSeconds transferSeconds(unsigned fromClass, unsigned toClass,
                                       unsigned cut,
                                       int64_t microbatchSize) const = 0;
   /// Whether a stage computes while its messages are under way.

@@ -23,7 +23,7 @@ public:
 
   PassSeconds unitSeconds(unsigned shape, unsigned unit,
                           int64_t microbatchSize) const override;
-  PassSeconds transferSeconds(unsigned fromShape, unsigned toShape,
+  PassSeconds transferSeconds(unsigned fromClass, unsigned toClass,
                               unsigned cut,
                               int64_t microbatchSize) const override;
   int64_t mostInFlight(const StageQuery &stage, double owned) const override;

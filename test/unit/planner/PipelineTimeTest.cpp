@@ -3,6 +3,7 @@
 #include "autohet/Planner/PipelineTime.h"
 
 #include "gmock/gmock.h"
+#include <random>
 
 using namespace autohet;
 
@@ -80,4 +81,52 @@ TEST(PipelineTime, CommandsDoNotOverlap) {
       free = command.end_s;
     }
   }
+}
+
+// Thousands of microbatches end when a walk through all of them says.
+TEST(PipelineTime, SteadyStateIsFoundAndExact) {
+  std::mt19937 random(1);
+  auto real = [&](double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random);
+  };
+  unsigned shortened = 0;
+  for (int round = 0; round < 300; ++round) {
+    Pipeline pipeline;
+    pipeline.microbatches = 200 + random() % 600;
+    pipeline.schedule =
+        random() % 4 ? Schedule::OneForwardOneBackward : Schedule::GPipe;
+    unsigned stages = 1 + random() % 7;
+    bool isSlow = random() % 3 == 0;
+    for (unsigned stage = 0; stage < stages; ++stage) {
+      pipeline.stages.push_back({real(0.5, 1), real(1, 2)});
+      if (stage)
+        pipeline.edges.push_back({stage - 1,
+                                  stage,
+                                  1,
+                                  {real(1, isSlow ? 2 : 20), real(0, 0.5)},
+                                  {real(1, isSlow ? 2 : 20), real(0, 0.5)}});
+    }
+    PipelineTimeline walked = walkPipeline(pipeline);
+    PipelineTimeline found = runPipeline(pipeline);
+    ASSERT_NEAR(found.end_s, walked.end_s, 1e-6 * walked.end_s)
+        << "round " << round;
+    for (unsigned stage = 0; stage < stages; ++stage) {
+      EXPECT_NEAR(found.busySeconds(stage), walked.busySeconds(stage), 1e-6);
+      EXPECT_NEAR(found.last(stage).end_s, walked.last(stage).end_s, 1e-5);
+      EXPECT_EQ(found.last(stage).microbatch, walked.last(stage).microbatch);
+    }
+    shortened += found.walked_microbatches < pipeline.microbatches;
+  }
+  EXPECT_GT(shortened, 200u);
+}
+
+TEST(PipelineTime, AnyNumberOfMicrobatches) {
+  auto end = [](int64_t microbatches) {
+    return runPipeline(evenPipeline(6, microbatches,
+                                    Schedule::OneForwardOneBackward, 0.1))
+        .end_s;
+  };
+  double period = (end(2200) - end(1000)) / 1200;
+  int64_t many = int64_t(1) << 40;
+  EXPECT_NEAR(end(many) / static_cast<double>(many), period, 1e-6);
 }

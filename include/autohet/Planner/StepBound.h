@@ -1,0 +1,48 @@
+//===- StepBound.h - no plan is faster than this ----------------*- C++ -*-===//
+//
+// The linear relaxation of the whole planning problem: any mixture of any
+// templates, in fractions, within the devices that there are. Columns
+// (templates) are generated at prices of devices, prices follow from columns.
+// Every set of prices proves a bound; the best one is kept.
+//
+// If all devices' prices sum to 1, some replica of any plan does at least the
+// share of the batch that its devices are charged with, and no template does
+// its share in less than TemplateSearch::cheapest() says.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_PLANNER_STEPBOUND_H
+#define AUTOHET_PLANNER_STEPBOUND_H
+
+#include "autohet/Planner/TemplateSearch.h"
+#include <functional>
+
+namespace autohet {
+
+struct StepBoundProblem {
+  int64_t global_batch = 1;
+  ClassCounts available;
+  std::optional<unsigned> max_devices;
+  /// How near bound and relaxation should come, as a fraction.
+  double tolerance = 0.002;
+  unsigned max_rounds = 60;
+  /// Whether to stop early with what is known.
+  std::function<bool()> is_late = [] { return false; };
+};
+
+struct StepBound {
+  /// Infinity where no template fits into memory at all.
+  double bound_s = 0;
+  /// Of the relaxation: no mixture of the templates below is faster.
+  double relaxed_s = 0;
+  std::vector<Template> templates;
+  /// How many replicas of each the relaxation has.
+  std::vector<double> replicas;
+  DevicePrices prices;
+};
+
+StepBound boundStep(TemplateSearch &search, const StepBoundProblem &problem);
+
+} // namespace autohet
+
+#endif

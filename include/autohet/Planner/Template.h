@@ -1,0 +1,88 @@
+//===- Template.h - a pipeline of stage shapes ------------------*- C++ -*-===//
+//
+// Replicas of equal make are one template, however many there are and on
+// whichever devices they run. A template is what the search counts, prices and
+// bounds: runs of units on shapes, a microbatch size, and the devices of each
+// class that one replica takes.
+//
+// The time of a replica with M microbatches is bounded from below by
+//
+//   way + (M - 1) · period - slack
+//
+// with period = the longest stage or transfer, way = one microbatch through all
+// stages and back, and slack = what the stages behind the longest one are
+// shorter than it, but no more than the way through them. docs/planner.md has the proof. Without the slack it is the
+// recurrence that solvers plan with.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_PLANNER_TEMPLATE_H
+#define AUTOHET_PLANNER_TEMPLATE_H
+
+#include "autohet/Planner/PlanCosts.h"
+
+namespace autohet {
+
+struct TemplateStage {
+  unsigned begin = 0, end = 0; ///< units
+  unsigned shape = 0;          ///< into PlanCosts::shapes()
+  bool recompute = false;
+
+  bool operator==(const TemplateStage &other) const {
+    return begin == other.begin && end == other.end && shape == other.shape &&
+           recompute == other.recompute;
+  }
+};
+
+struct Template {
+  int64_t microbatch_size = 1;
+  std::vector<TemplateStage> stages; ///< in the order of the data
+  double period_s = 0, way_s = 0, slack_s = 0;
+  /// What a step takes beside the pipeline, at best: exposed gradients and
+  /// parameters.
+  double rest_s = 0;
+  ClassCounts devices;
+
+  double seconds(int64_t microbatches) const {
+    return way_s + static_cast<double>(microbatches - 1) * period_s + rest_s;
+  }
+  /// Most microbatches within `limit_s`; 0 if none.
+  int64_t microbatchesWithin(double limit_s) const;
+  bool isSame(const Template &other) const {
+    return microbatch_size == other.microbatch_size && stages == other.stages;
+  }
+};
+
+/// Which templates there are.
+struct TemplateSpace {
+  const PlanCosts &costs;
+  std::vector<int64_t> microbatch_sizes;
+  bool allow_recompute = false;
+  /// Numbers of replicas of the plans that templates are for: more replicas
+  /// share an optimizer's state, fewer exchange less.
+  int64_t min_replicas = 1, max_replicas = 1;
+  /// Whether a replica holds its share of the state, 1 / replicas; else it may
+  /// hold none.
+  bool is_state_spread = true;
+  /// Devices of a stage; nothing: any number.
+  std::optional<unsigned> tensor_parallel = std::nullopt;
+  /// Whether a shape may be used; empty: all may.
+  std::vector<bool> allowed_shapes = {};
+
+  double ownedAtBest() const {
+    return is_state_spread ? 1 / static_cast<double>(max_replicas) : 0;
+  }
+  bool allows(unsigned shape) const;
+};
+
+/// Fills in times and devices from sizes and stages.
+void measureTemplate(Template &made, const TemplateSpace &space);
+
+/// What a template needs and lacks: empty if its stages cover all units in
+/// order and fit into memory with `owned` of the state.
+std::string checkTemplate(const Template &made, const TemplateSpace &space,
+                          double owned);
+
+} // namespace autohet
+
+#endif

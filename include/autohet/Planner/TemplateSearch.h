@@ -1,0 +1,80 @@
+//===- TemplateSearch.h - the cheapest template at given prices -*- C++ -*-===//
+//
+// Devices have prices: seconds of a step for one device of a class and one
+// microbatch of each sample of the batch. At given prices the cheapest template
+// is found by a dynamic program over the units from the last to the first, the
+// number of stages behind, and the class of the next stage. Periods are taken
+// in intervals: stages may fill the upper end, time is counted at the lower
+// one, so that every interval's answer is a lower bound of all its templates,
+// and intervals are split until they tell no more.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_PLANNER_TEMPLATESEARCH_H
+#define AUTOHET_PLANNER_TEMPLATESEARCH_H
+
+#include "autohet/Planner/Template.h"
+#include <memory>
+
+namespace autohet {
+
+/// The share of the global batch that a device is charged with, by class, and
+/// that a replica is as such.
+struct DevicePrices {
+  std::vector<double> of_class;
+  double of_replica = 0;
+
+  double of(const ClassCounts &devices) const;
+};
+
+/// Seconds that a plan takes in which this template does its charged share of
+/// `globalBatch`; at least. See TemplateSearch::cheapest().
+double chargedSeconds(const Template &made, const DevicePrices &prices,
+                      int64_t globalBatch);
+
+class StageTables;
+
+class TemplateSearch {
+public:
+  TemplateSearch(const TemplateSpace &space, int64_t globalBatch);
+  ~TemplateSearch();
+
+  struct Interval {
+    int64_t microbatch_size = 1;
+    double low_s = 0, high_s = 0; ///< of the period
+  };
+  struct Priced {
+    double bound_s = 0; ///< of every template of the interval
+    Template made;      ///< one of them, whose own seconds are no less
+  };
+  /// The cheapest template of an interval, unless all take `cutoff_s`.
+  std::optional<Priced> price(const Interval &interval,
+                              const DevicePrices &prices, double cutoff_s);
+
+  struct Cheapest {
+    /// chargedSeconds() of no template is less.
+    double bound_s = 0;
+    /// The cheapest ones met, by rising chargedSeconds().
+    std::vector<Template> found;
+  };
+  /// Over all sizes and periods. `tolerance` is how far, as a fraction, the
+  /// bound may be below the best template found; `known_s` is what some known
+  /// template takes, or infinity.
+  Cheapest cheapest(const DevicePrices &prices, double known_s,
+                    double tolerance);
+
+  uint64_t pricedIntervals() const { return count; }
+  const TemplateSpace &templates() const { return space; }
+
+private:
+  StageTables &tablesOf(int64_t microbatchSize);
+
+  TemplateSpace space;
+  int64_t globalBatch;
+  uint64_t count = 0;
+  std::vector<std::unique_ptr<StageTables>> tables; ///< of each size
+};
+
+} // namespace autohet
+
+#endif

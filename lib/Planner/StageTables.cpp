@@ -1,0 +1,102 @@
+//===- StageTables.cpp - times and limits of all stages -------------------===//
+
+#include "StageTables.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+#include <limits>
+
+namespace autohet {
+
+// Beyond this many classes, links are taken as the best of all: tables of all
+// pairs would cost more than they tell.
+static constexpr size_t maxLinkGroups = 12;
+
+StageTables::StageTables(const TemplateSpace &space, int64_t microbatchSize)
+    : space(space), microbatchSize(microbatchSize),
+      count(space.costs.units().units.size()) {
+  const PlanCosts &costs = space.costs;
+  size_t classes = costs.classes().size();
+  bool isPerClass = classes <= maxLinkGroups;
+  groups = isPerClass ? classes : 1;
+  std::vector<double> fastest(count, std::numeric_limits<double>::infinity());
+  for (unsigned shape = 0; shape < costs.shapes().size(); ++shape) {
+    if (!space.allows(shape))
+      continue;
+    for (bool recompute : {false, true}) {
+      if (recompute && !space.allow_recompute)
+        continue;
+      Variant &variant = allVariants.emplace_back();
+      variant.shape = shape;
+      variant.recompute = recompute;
+      variant.group = isPerClass ? costs.shapes()[shape].mainClass() : 0;
+      variant.forward_s.push_back(0);
+      variant.total_s.push_back(0);
+      for (unsigned unit = 0; unit < count; ++unit) {
+        PassSeconds seconds = costs.unitSeconds(shape, unit, microbatchSize);
+        double total = seconds.total();
+        fastest[unit] = std::min(fastest[unit], total);
+        if (recompute)
+          total += costs.recomputeSeconds(shape, unit, microbatchSize);
+        variant.forward_s.push_back(variant.forward_s.back() +
+                                    seconds.forward_s);
+        variant.total_s.push_back(variant.total_s.back() + total);
+      }
+      longest_s = std::max(longest_s, variant.total_s.back());
+    }
+  }
+  for (double seconds : fastest)
+    shortest_s = std::max(shortest_s, seconds);
+
+  for (unsigned cut = 0; cut <= count; ++cut)
+    for (unsigned from = 0; from < groups; ++from)
+      for (unsigned to = 0; to < groups; ++to) {
+        PassSeconds &best = transfers.emplace_back();
+        if (cut == 0 || cut == count)
+          continue;
+        if (isPerClass) {
+          best = costs.transferSeconds(from, to, cut, microbatchSize);
+          continue;
+        }
+        best.forward_s = best.backward_s =
+            std::numeric_limits<double>::infinity();
+        for (unsigned a = 0; a < classes; ++a)
+          for (unsigned b = 0; b < classes; ++b) {
+            PassSeconds one = costs.transferSeconds(a, b, cut, microbatchSize);
+            best.forward_s = std::min(best.forward_s, one.forward_s);
+            best.backward_s = std::min(best.backward_s, one.backward_s);
+          }
+      }
+  double longestTransfer_s = 0;
+  longestAt_s.assign(count + 1, 0);
+  for (auto [index, transfer] : llvm::enumerate(transfers)) {
+    double &longest = longestAt_s[index / (groups * groups)];
+    longest = std::max({longest, transfer.forward_s, transfer.backward_s});
+    longestTransfer_s = std::max(longestTransfer_s, transfer.total());
+  }
+  longest_s += longestTransfer_s;
+  inFlight.assign(allVariants.size() * (count + 1) * (count + 1), -1);
+}
+
+int16_t StageTables::askInFlight(unsigned variant, unsigned begin,
+                                 unsigned end) const {
+  int64_t most = space.costs.mostInFlight(
+      {begin, end, allVariants[variant].shape, microbatchSize,
+       allVariants[variant].recompute},
+      space.ownedAtBest());
+  return std::min<int64_t>(most, std::numeric_limits<int16_t>::max());
+}
+
+double StageTables::restSeconds(unsigned index, unsigned end) const {
+  const Variant &variant = allVariants[index];
+  double sync = space.costs.syncSeconds(
+      {0, end, variant.shape, microbatchSize, variant.recompute},
+      space.min_replicas);
+  if (!space.costs.syncOverlaps())
+    return 2 * sync;
+  double forward = variant.forward_s[end];
+  double backward = variant.total_s[end] - forward;
+  return std::max(0.0, sync - backward) + std::max(0.0, sync - forward);
+}
+
+} // namespace autohet
