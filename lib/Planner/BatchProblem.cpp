@@ -72,8 +72,8 @@ double BatchProblem::objective(llvm::ArrayRef<int64_t> counts) const {
 /// Most whole microbatches within `limit_s`, but at least one.
 static int64_t countWithin(const BatchProblem::ReplicaCost &replica,
                            double limit_s, int64_t most) {
-  double count = std::min(replica.microbatchesWithin(limit_s),
-                          static_cast<double>(most));
+  double count =
+      std::min(replica.microbatchesWithin(limit_s), static_cast<double>(most));
   return std::max<int64_t>(1, static_cast<int64_t>(count));
 }
 

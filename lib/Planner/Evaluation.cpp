@@ -37,7 +37,8 @@ public:
       for (auto [s, stage] : llvm::enumerate(replica.stages))
         for (unsigned unit : stage.units)
           for (unsigned parameter : costs.units().units[unit].parameters)
-            add(parameter, {static_cast<unsigned>(r), static_cast<unsigned>(s)});
+            add(parameter,
+                {static_cast<unsigned>(r), static_cast<unsigned>(s)});
     for (auto [all, owner] : llvm::zip_equal(holders, owners)) {
       if (stateOwner == "first" && !all.empty())
         owner = 0;
@@ -195,9 +196,9 @@ private:
         entry.replica = r;
         entry.stage = s;
         entry.position = position;
-        entry.memory = costs.memory(stage.units, shares[position],
-                                    replica.microbatch_size, inFlight, owned,
-                                    received[s], stage.recompute);
+        entry.memory =
+            costs.memory(stage.units, shares[position], replica.microbatch_size,
+                         inFlight, owned, received[s], stage.recompute);
         entry.busy_s = busy;
       }
     }
@@ -233,8 +234,8 @@ private:
           costs.updateSeconds(entry.device, place->second.owned_bytes));
     }
     if (result.devices.size() > 1)
-      result.agreement_s = 2 * largestLatency() *
-                           llvm::Log2_64_Ceil(result.devices.size());
+      result.agreement_s =
+          2 * largestLatency() * llvm::Log2_64_Ceil(result.devices.size());
 
     // The buckets of a stage follow its last backward unit by unit, and its
     // new parameters come before the next forward unit by unit.

@@ -60,7 +60,8 @@ static std::vector<int64_t> weighBySpeed(const StageShape &shape,
   return weights;
 }
 
-/// Numbers that fill a node without rest, or nearly: divisors and powers of two.
+/// Numbers that fill a node without rest, or nearly: divisors and powers of
+/// two.
 static bool isGoodExtent(unsigned count, unsigned perNode) {
   return perNode <= maxFreeExtent || perNode % count == 0 ||
          llvm::isPowerOf2_32(count);

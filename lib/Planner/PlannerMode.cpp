@@ -5,9 +5,7 @@
 namespace autohet {
 
 static constexpr std::pair<PlannerMode, const char *> modeNames[] = {
-    {PlannerMode::Joint, "joint"},     {PlannerMode::Symmetric, "symmetric"},
-    {PlannerMode::Whale, "whale"},     {PlannerMode::HeteroAuto, "heteroauto"},
-    {PlannerMode::Cephalo, "cephalo"}, {PlannerMode::AutoHet, "autohet"}};
+    {PlannerMode::Joint, "joint"}, {PlannerMode::Symmetric, "symmetric"}};
 
 llvm::StringRef plannerModeName(PlannerMode mode) {
   for (auto [known, name] : modeNames)

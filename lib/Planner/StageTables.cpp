@@ -80,10 +80,10 @@ StageTables::StageTables(const TemplateSpace &space, int64_t microbatchSize)
 
 int16_t StageTables::askInFlight(unsigned variant, unsigned begin,
                                  unsigned end) const {
-  int64_t most = space.costs.mostInFlight(
-      {begin, end, allVariants[variant].shape, microbatchSize,
-       allVariants[variant].recompute},
-      space.ownedAtBest());
+  int64_t most =
+      space.costs.mostInFlight({begin, end, allVariants[variant].shape,
+                                microbatchSize, allVariants[variant].recompute},
+                               space.ownedAtBest());
   return std::min<int64_t>(most, std::numeric_limits<int16_t>::max());
 }
 

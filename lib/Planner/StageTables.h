@@ -59,7 +59,7 @@ private:
   double shortest_s = 0, longest_s = 0;
   std::vector<Variant> allVariants;
   std::vector<PassSeconds> transfers;
-  std::vector<double> longestAt_s; ///< of each cut
+  std::vector<double> longestAt_s;       ///< of each cut
   mutable std::vector<int16_t> inFlight; ///< -1: not asked yet
 };
 

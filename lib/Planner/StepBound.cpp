@@ -23,12 +23,11 @@ constexpr double coarsest = 0.05;
 class Relaxation {
 public:
   Relaxation(TemplateSearch &search, const StepBoundProblem &problem)
-      : search(search), problem(problem),
-        classes(problem.available.size()) {
+      : search(search), problem(problem), classes(problem.available.size()) {
     for (unsigned count : problem.available)
       amounts.push_back(std::max(1u, count));
-    amounts.push_back(
-        static_cast<double>(search.templates().max_replicas));
+    amounts.push_back(static_cast<double>(
+        problem.max_replicas.value_or(search.templates().max_replicas)));
     if (problem.max_devices)
       amounts.push_back(*problem.max_devices);
     // Nothing is charged for a class of which there is nothing, and no template
@@ -37,14 +36,26 @@ public:
   }
 
   StepBound run() {
+    search.is_late = problem.is_late;
     std::vector<double> prices = startPrices(), bestPrices = prices;
-    double tolerance = coarsest;
+    double tolerance = problem.first_tolerance;
+    for (const Template &made : problem.known)
+      addPlane(made);
+    if (!problem.may_generate) {
+      PriceSolution solution = solvePrices(planes);
+      result.relaxed_s = solution.objective;
+      weights = solution.weights;
+      finish(solution.prices);
+      return std::move(result);
+    }
+    if (!problem.known.empty())
+      prices = bestPrices = solvePrices(planes).prices;
     for (unsigned round = 0; round < problem.max_rounds; ++round) {
       DevicePrices charged = perDevice(prices);
       double known_s = never;
       for (const Template &made : result.templates)
-        known_s = std::min(
-            known_s, chargedSeconds(made, charged, problem.global_batch));
+        known_s = std::min(known_s,
+                           chargedSeconds(made, charged, problem.global_batch));
       TemplateSearch::Cheapest cheapest =
           search.cheapest(charged, known_s, tolerance);
       if (cheapest.bound_s > result.bound_s) {
@@ -58,11 +69,12 @@ public:
       result.relaxed_s = solution.objective;
       weights = solution.weights;
       double apart = 1 - result.bound_s / result.relaxed_s;
-      if (apart <= problem.tolerance || problem.is_late())
+      if (apart <= problem.tolerance || result.bound_s >= problem.enough_s ||
+          problem.is_late())
         break;
       // The same point again, only finer.
-      double next = std::clamp(finer * apart, finer * problem.tolerance,
-                               coarsest);
+      double next =
+          std::clamp(finer * apart, finer * problem.tolerance, coarsest);
       if (!isNew && next >= tolerance)
         next = tolerance / 2;
       if (next < 1e-5)
@@ -129,23 +141,25 @@ private:
           }))
         continue;
       isNew = true;
-      PriceProblem::Plane &plane = planes.planes.emplace_back();
-      plane.constant =
-          made.way_s - made.slack_s + made.rest_s - made.period_s;
-      double factor = made.period_s *
-                      static_cast<double>(problem.global_batch) /
-                      static_cast<double>(made.microbatch_size);
-      double used = 0;
-      for (unsigned index = 0; index < classes; ++index) {
-        used += made.devices[index];
-        plane.slopes.push_back(factor * made.devices[index] / amounts[index]);
-      }
-      plane.slopes.push_back(factor / amounts[classes]);
-      if (problem.max_devices)
-        plane.slopes.push_back(factor * used / amounts[classes + 1]);
-      result.templates.push_back(made);
+      addPlane(made);
     }
     return isNew;
+  }
+
+  void addPlane(const Template &made) {
+    PriceProblem::Plane &plane = planes.planes.emplace_back();
+    plane.constant = made.way_s - made.slack_s + made.rest_s - made.period_s;
+    double factor = made.period_s * static_cast<double>(problem.global_batch) /
+                    static_cast<double>(made.microbatch_size);
+    double used = 0;
+    for (unsigned index = 0; index < classes; ++index) {
+      used += made.devices[index];
+      plane.slopes.push_back(factor * made.devices[index] / amounts[index]);
+    }
+    plane.slopes.push_back(factor / amounts[classes]);
+    if (problem.max_devices)
+      plane.slopes.push_back(factor * used / amounts[classes + 1]);
+    result.templates.push_back(made);
   }
 
   // A template's weight is its part of the batch, in units of what one replica

@@ -8,7 +8,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceClasses.h"
-#include "Finalists.h"
+#include "Judge.h"
+#include "ModeSearch.h"
 #include "autohet/Support/SplitExtent.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -18,20 +19,10 @@
 #include <set>
 
 namespace autohet {
-namespace {
 
-// Subsets beyond this many are represented by the fastest devices only.
-constexpr size_t maxSubsets = 2000;
-
-/// The model's layers: units "name<number>.…" of one number, with the units
-/// before the first layer in `before` and those after the last in `after`.
-struct Layers {
-  std::vector<std::vector<unsigned>> layers;
-  std::vector<unsigned> before, after;
-};
-
-Layers findLayers(const UnitTable &table) {
-  Layers result;
+/// Units "name<number>.…" of one number are a layer.
+ModelLayers findLayers(const UnitTable &table) {
+  ModelLayers result;
   std::string current;
   for (unsigned unit = 0; unit < table.units.size(); ++unit) {
     llvm::StringRef name =
@@ -53,13 +44,18 @@ Layers findLayers(const UnitTable &table) {
   return result;
 }
 
+namespace {
+
+// Subsets beyond this many are represented by the fastest devices only.
+constexpr size_t maxSubsets = 2000;
+
 class SymmetricSearch {
 public:
-  SymmetricSearch(const CostModel &costs, const PlannerOptions &options)
-      : costs(costs), options(options), layers(findLayers(costs.units())),
-        classes(costs) {}
+  SymmetricSearch(const CostModel &costs, Judge &judge)
+      : costs(costs), judge(judge), options(judge.plannerOptions()),
+        layers(findLayers(costs.units())), classes(costs) {}
 
-  std::optional<PlannedStep> run() {
+  void run() {
     for (const std::vector<unsigned> &subset : subsets())
       for (const std::vector<unsigned> &order : arrangements(subset)) {
         unsigned count = order.size();
@@ -68,9 +64,6 @@ public:
             if (count % (dp * tp) == 0)
               tryGrid(order, dp, count / (dp * tp), tp);
       }
-    if (best)
-      writePlan(*best, costs, options);
-    return std::move(best);
   }
 
 private:
@@ -198,23 +191,21 @@ private:
   }
 
   void tryPlan(ResolvedPlan plan) {
-    if (best && lowerBound(plan) >= best->evaluation.step_s)
-      return;
-    keepIfBetter(plan, costs, options, best);
+    if (lowerBound(plan) < judge.bestSeconds())
+      judge.consider(plan);
   }
 
   const CostModel &costs;
+  Judge &judge;
   const PlannerOptions &options;
-  Layers layers;
+  ModelLayers layers;
   DeviceClasses classes;
-  std::optional<PlannedStep> best;
 };
 
 } // namespace
 
-std::optional<PlannedStep> planSymmetric(const CostModel &costs,
-                                         const PlannerOptions &options) {
-  return SymmetricSearch(costs, options).run();
+void searchNamedGrids(const CostModel &costs, Judge &judge) {
+  SymmetricSearch(costs, judge).run();
 }
 
 } // namespace autohet

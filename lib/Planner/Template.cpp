@@ -11,10 +11,10 @@ int64_t Template::microbatchesWithin(double limit_s) const {
   double room = limit_s - way_s - rest_s;
   if (room < 0)
     return 0;
-  if (period_s <= 0)
+  if (pace_s <= 0)
     return std::numeric_limits<int64_t>::max() / 4;
   // A count that exactly fills the limit is within it.
-  return 1 + static_cast<int64_t>(room / period_s * (1 + 1e-12) + 1e-9);
+  return 1 + static_cast<int64_t>(room / pace_s * (1 + 1e-12) + 1e-9);
 }
 
 bool TemplateSpace::allows(unsigned shape) const {
@@ -28,6 +28,7 @@ void measureTemplate(Template &made, const TemplateSpace &space) {
   made.devices.assign(costs.classes().size(), 0);
   made.period_s = made.way_s = made.slack_s = made.rest_s = 0;
   std::vector<double> times, transfers;
+  PassSeconds before, exposed;
   for (auto [index, stage] : llvm::enumerate(made.stages)) {
     PassSeconds seconds;
     for (unsigned unit = stage.begin; unit < stage.end; ++unit) {
@@ -39,18 +40,16 @@ void measureTemplate(Template &made, const TemplateSpace &space) {
     const StageShape &shape = costs.shapes()[stage.shape];
     for (const StageShape::Part &part : shape.parts)
       made.devices[part.machine_class] += part.count;
-    if (index == 0) {
-      // The first stage's last backward ends the pipelines, and its first
-      // forward begins them: little hides what it exchanges.
-      double sync =
-          costs.syncSeconds({stage.begin, stage.end, stage.shape,
-                             made.microbatch_size, stage.recompute},
-                            space.min_replicas);
-      made.rest_s = costs.syncOverlaps()
-                        ? std::max(0.0, sync - seconds.backward_s) +
-                              std::max(0.0, sync - seconds.forward_s)
-                        : 2 * sync;
-    }
+    // The first stage's last backward ends the pipelines, and its first forward
+    // begins them: only stages before hide what a stage exchanges.
+    before += seconds;
+    double sync = costs.syncSeconds({stage.begin, stage.end, stage.shape,
+                                     made.microbatch_size, stage.recompute},
+                                    space.min_replicas);
+    if (!costs.syncOverlaps())
+      before = {};
+    exposed.forward_s = std::max(exposed.forward_s, sync - before.forward_s);
+    exposed.backward_s = std::max(exposed.backward_s, sync - before.backward_s);
     double time = seconds.total();
     made.way_s += time;
     transfers.push_back(0);
@@ -61,13 +60,23 @@ void measureTemplate(Template &made, const TemplateSpace &space) {
       made.way_s += transfer.total();
       transfers.back() = transfer.total();
       if (costs.transfersOverlap())
-        made.period_s = std::max(
-            {made.period_s, transfer.forward_s, transfer.backward_s});
+        made.period_s =
+            std::max({made.period_s, transfer.forward_s, transfer.backward_s});
       else
         time += transfer.total();
     }
     times.push_back(time);
     made.period_s = std::max(made.period_s, time);
+  }
+  made.rest_s = exposed.total();
+  made.pace_s = made.period_s;
+  if (costs.transfersOverlap()) {
+    double way = 0;
+    for (size_t index = times.size(); index-- > 0;) {
+      way += times[index] + transfers[index];
+      made.pace_s = std::max(made.pace_s,
+                             way / static_cast<double>(times.size() - index));
+    }
   }
   if (!costs.transfersOverlap())
     return;

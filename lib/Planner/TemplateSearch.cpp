@@ -12,8 +12,9 @@
 namespace autohet {
 
 static constexpr double never = std::numeric_limits<double>::infinity();
-// The first intervals' ends differ by this factor, the last ones' by that.
-static constexpr double widestRatio = 1.2, narrowestRatio = 1.002;
+// The first intervals' ends differ by this factor, the last ones' by the
+// tolerance, but at least by that.
+static constexpr double widestRatio = 1.2, leastTolerance = 1e-4;
 // An interval is split into so many.
 static constexpr unsigned splitInto = 3;
 
@@ -29,8 +30,11 @@ double chargedSeconds(const Template &made, const DevicePrices &prices,
   double microbatches = prices.of(made.devices) *
                         static_cast<double>(globalBatch) /
                         static_cast<double>(made.microbatch_size);
-  return made.way_s - made.slack_s + made.rest_s +
-         std::max(0.0, microbatches - 1) * made.period_s;
+  double seconds = made.way_s - made.slack_s + made.rest_s +
+                   std::max(0.0, microbatches - 1) * made.period_s;
+  for (auto [count, each] : llvm::zip(made.devices, prices.seconds_of_class))
+    seconds += count * each;
+  return seconds;
 }
 
 TemplateSearch::TemplateSearch(const TemplateSpace &space, int64_t globalBatch)
@@ -70,22 +74,28 @@ class IntervalProgram {
 public:
   IntervalProgram(const StageTables &tables, const PlanCosts &costs,
                   const TemplateSearch::Interval &interval,
-                  const DevicePrices &prices, int64_t globalBatch)
+                  const DevicePrices &prices, int64_t globalBatch,
+                  bool areTransfersExposed)
       : tables(tables), low_s(interval.low_s), high_s(interval.high_s),
-        overlap(costs.transfersOverlap()), units(tables.unitCount()),
-        groups(tables.groupCount()), variants(tables.variants().size()) {
+        overlap(costs.transfersOverlap() && !areTransfersExposed),
+        units(tables.unitCount()), groups(tables.groupCount()),
+        variants(tables.variants().size()) {
     double microbatches = static_cast<double>(globalBatch) /
                           static_cast<double>(interval.microbatch_size);
     fixed_s = low_s * (microbatches * prices.of_replica - 1);
     cheapestCharge = never;
     for (const StageTables::Variant &variant : tables.variants()) {
-      double price = 0;
-      for (const StageShape::Part &part : costs.shapes()[variant.shape].parts)
+      double price = 0, seconds = 0;
+      for (const StageShape::Part &part : costs.shapes()[variant.shape].parts) {
         price += part.count * prices.of_class[part.machine_class];
-      charge_s.push_back(low_s * microbatches * price);
+        if (!prices.seconds_of_class.empty())
+          seconds += part.count * prices.seconds_of_class[part.machine_class];
+      }
+      charge_s.push_back(low_s * microbatches * price + seconds);
       cheapestCharge = std::min(cheapestCharge, microbatches * price);
     }
     behind = std::min(1.0, cheapestCharge * low_s / high_s);
+    replicaCharge = microbatches * prices.of_replica;
   }
 
   /// A bound without stages: the best mixture of rates.
@@ -199,8 +209,8 @@ private:
   int64_t inFlightAt(unsigned depth) const {
     if (cheapestCharge >= 1)
       return depth;
-    return std::clamp<int64_t>(std::ceil(depth * cheapestCharge - 1e-9), 1,
-                               depth);
+    return std::clamp<int64_t>(
+        std::ceil(depth * cheapestCharge + replicaCharge - 1e-9), 1, depth);
   }
 
   /// What follows a stage: its least cost, and which it is.
@@ -256,8 +266,8 @@ private:
           if (time > room || tables.mostInFlight(index, begin, end) < needed)
             break;
           if (had || time + rest.transfer_s[had] >= low_s)
-            isAny |= reach(depth, begin, index, had, true, cost + time, rest,
-                           end);
+            isAny |=
+                reach(depth, begin, index, had, true, cost + time, rest, end);
           if (!had)
             isAny |= reach(depth, begin, index, had, false,
                            cost + costBehind(time), rest, end);
@@ -308,6 +318,7 @@ private:
   bool overlap;
   unsigned units, groups, variants;
   double cheapestCharge = 0;    ///< microbatches of the cheapest shape
+  double replicaCharge = 0;     ///< microbatches of any replica
   double behind = 1;            ///< see costBehind()
   std::vector<double> charge_s; ///< of each variant
   std::vector<double> prefix_s, prefixBy_s;
@@ -325,7 +336,7 @@ TemplateSearch::price(const Interval &interval, const DevicePrices &prices,
                       double cutoff_s) {
   const StageTables &stageTables = tablesOf(interval.microbatch_size);
   IntervalProgram program(stageTables, space.costs, interval, prices,
-                          globalBatch);
+                          globalBatch, space.are_transfers_exposed);
   ++count;
   Priced priced;
   priced.bound_s = program.run(cutoff_s, priced.made.stages);
@@ -356,6 +367,23 @@ struct QueuedInterval {
 TemplateSearch::Cheapest TemplateSearch::cheapest(const DevicePrices &prices,
                                                   double known_s,
                                                   double tolerance) {
+  std::vector<Interval> intervals;
+  for (int64_t size : space.microbatch_sizes) {
+    if (size > globalBatch)
+      continue;
+    const StageTables &stageTables = tablesOf(size);
+    // Sums differ in their last bits.
+    if (!stageTables.variants().empty())
+      intervals.push_back({size, stageTables.shortestPeriod() * (1 - 1e-9),
+                           stageTables.longestPeriod() * (1 + 1e-9)});
+  }
+  return cheapest(intervals, prices, known_s, tolerance);
+}
+
+TemplateSearch::Cheapest
+TemplateSearch::cheapest(llvm::ArrayRef<Interval> intervals,
+                         const DevicePrices &prices, double known_s,
+                         double tolerance) {
   Cheapest result;
   double best_s = known_s;
   std::priority_queue<QueuedInterval> queue;
@@ -367,28 +395,21 @@ TemplateSearch::Cheapest TemplateSearch::cheapest(const DevicePrices &prices,
       double high = part + 1 == parts ? interval.high_s : low * ratio;
       Interval piece = {interval.microbatch_size, low, high};
       IntervalProgram program(tablesOf(piece.microbatch_size), space.costs,
-                              piece, prices, globalBatch);
+                              piece, prices, globalBatch,
+                              space.are_transfers_exposed);
       double fluid = std::max(bound, program.fluidBound());
       if (fluid < best_s)
         queue.push({fluid, false, piece, number++});
       low = high;
     }
   };
-  for (int64_t size : space.microbatch_sizes) {
-    if (size > globalBatch)
-      continue;
-    const StageTables &stageTables = tablesOf(size);
-    if (stageTables.variants().empty())
-      continue;
-    Interval all = {size, stageTables.shortestPeriod(),
-                    std::min(stageTables.longestPeriod(), known_s)};
+  for (Interval all : intervals) {
+    // A period is a part of the step.
+    all.high_s = std::min(all.high_s, known_s);
     if (all.low_s > all.high_s)
       continue;
-    unsigned parts = std::max(
-        1.0, std::ceil(std::log(all.high_s / all.low_s) / std::log(widestRatio)));
-    // Sums differ in their last bits.
-    all.low_s *= 1 - 1e-9;
-    all.high_s *= 1 + 1e-9;
+    unsigned parts = std::max(1.0, std::ceil(std::log(all.high_s / all.low_s) /
+                                             std::log(widestRatio)));
     split(all, parts, 0);
   }
 
@@ -396,13 +417,13 @@ TemplateSearch::Cheapest TemplateSearch::cheapest(const DevicePrices &prices,
   while (!queue.empty()) {
     QueuedInterval next = queue.top();
     queue.pop();
-    if (next.bound_s >= best_s * (1 - tolerance)) {
+    if (next.bound_s >= best_s * (1 - tolerance) || is_late()) {
       result.bound_s = std::min(next.bound_s, best_s);
       break;
     }
     double ratio = next.interval.high_s / next.interval.low_s;
     if (next.is_priced) {
-      if (ratio <= narrowestRatio) {
+      if (ratio <= 1 + std::max(tolerance, leastTolerance)) {
         result.bound_s = next.bound_s;
         break;
       }
@@ -421,9 +442,8 @@ TemplateSearch::Cheapest TemplateSearch::cheapest(const DevicePrices &prices,
   }
   if (queue.empty() && result.bound_s == 0)
     result.bound_s = best_s;
-  llvm::sort(found, [](const auto &a, const auto &b) {
-    return a.first < b.first;
-  });
+  llvm::sort(found,
+             [](const auto &a, const auto &b) { return a.first < b.first; });
   for (auto &[seconds, made] : found)
     if (llvm::none_of(result.found, [&made = made](const Template &other) {
           return made.isSame(other);

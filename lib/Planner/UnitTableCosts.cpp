@@ -95,13 +95,28 @@ double UnitTableCosts::syncSeconds(const StageQuery &stage,
                               .bandwidth_bytes_per_s);
     }
     double holders = static_cast<double>(replicas);
-    double outside = std::max<double>(0, holders - perNode) / holders;
-    double inside = (holders - 1) / holders - outside;
+    double together = static_cast<double>(perNode) /
+                      static_cast<double>(shapes()[stage.shape].deviceCount());
+    double outside = std::max(0.0, holders - together) / holders;
+    double inside = std::max(0.0, (holders - 1) / holders - outside);
     double bytes = ranges->trainedBytes(stage.begin, stage.end, share);
     slowest = std::max(slowest,
                        bytes * (outside / far + inside / std::max(near, far)));
   }
   return slowest;
+}
+
+double UnitTableCosts::updateSeconds() const {
+  double bytes = 0, rate = 0;
+  for (const UnitParameter &parameter : units().parameters)
+    bytes += parameter.trained ? parameter.bytes : 0;
+  for (const MachineClass &machine : classes().classes()) {
+    double each = costs.updateSeconds(machine.devices.front(), 1);
+    if (each == 0)
+      return 0;
+    rate += static_cast<double>(machine.devices.size()) / each;
+  }
+  return bytes / rate;
 }
 
 PlanEvaluation UnitTableCosts::evaluate(const ResolvedPlan &plan,

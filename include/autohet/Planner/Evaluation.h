@@ -34,7 +34,7 @@ struct PlanEvaluation {
   /// Idle part of the used devices' time while pipelines run, weighted by
   /// their rates.
   double bubble = 0;
-  std::vector<DeviceEvaluation> devices;   ///< used ones, in rank order
+  std::vector<DeviceEvaluation> devices; ///< used ones, in rank order
   /// Replicas of equal make have equal times: one each of them.
   std::vector<PipelineTimeline> timelines;
   std::vector<unsigned> make_of_replica; ///< into `timelines`

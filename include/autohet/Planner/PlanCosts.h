@@ -87,8 +87,19 @@ public:
   /// parameters; new parameters take as long to come back. At best.
   virtual double syncSeconds(const StageQuery &stage,
                              int64_t replicas) const = 0;
+  /// Applying the optimizer to all parameters on all devices at once, at best.
+  virtual double updateSeconds() const { return 0; }
   /// Whether gradients leave under the last backward, unit by unit.
   virtual bool syncOverlaps() const { return true; }
+
+  /// What plans may use of a device's memory.
+  virtual double memoryRoom(unsigned device) const {
+    return cluster.kindOf(device).memory_bytes;
+  }
+
+  /// The facts below, where there are such: exact searches over few named
+  /// devices need them.
+  virtual const CostModel *costModel() const { return nullptr; }
 
   /// The judge.
   virtual PlanEvaluation evaluate(const ResolvedPlan &plan, Schedule schedule,

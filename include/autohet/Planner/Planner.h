@@ -16,13 +16,8 @@ namespace autohet {
 
 /// Restrictions of one space, after the systems that search them.
 enum class PlannerMode {
-  Joint,      ///< all of it
-  Symmetric,  ///< Megatron-style: a grid of equal parts, equal batches
-  Whale,      ///< a grid, layers and batches balanced by speed
-  HeteroAuto, ///< one kind a stage, equal replicas, largest memory first
-  Cephalo,    ///< data parallel: batch by speed, state by memory
-  AutoHet,    ///< replicas of unlike shape, one tensor-parallel degree, equal
-              ///< numbers of microbatches, slow devices first
+  Joint,    ///< all of it
+  Symmetric ///< Megatron-style: a grid of equal parts, equal batches
 };
 
 llvm::StringRef plannerModeName(PlannerMode mode); ///< "joint", "symmetric", …
@@ -43,15 +38,12 @@ struct PlannerOptions {
   bool allow_idle = true;
   /// Stages that compute forward twice: no runtime does that yet.
   bool allow_recompute = false;
-  /// The same tensor-parallel degree in all stages.
-  bool uniform_tensor_parallel = false;
   /// Devices that a plan may use.
   std::optional<unsigned> max_devices;
   /// Seconds after which the best plan so far is given. Without it the search
   /// ends where its gap is small or its moves are used up, so that every run
   /// gives the same plan.
   std::optional<double> deadline_s;
-  uint64_t seed = 0;
   /// Gap to the lower bound at which the search is content.
   double target_gap = 0.002;
   /// Other plans to show beside the best one.
@@ -113,6 +105,10 @@ struct PlannerResult {
 /// input, or which device lacks how many bytes where nothing fits.
 llvm::Expected<PlannerResult> planCluster(const UnitTable &table,
                                           const Cluster &cluster,
+                                          const PlannerOptions &options);
+
+/// With other costs; their optimizer and memory limits count.
+llvm::Expected<PlannerResult> planCluster(const PlanCosts &costs,
                                           const PlannerOptions &options);
 
 /// The best symmetric plan alone: dp × pp × tp over all devices or any subset,

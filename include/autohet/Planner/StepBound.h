@@ -23,9 +23,20 @@ struct StepBoundProblem {
   int64_t global_batch = 1;
   ClassCounts available;
   std::optional<unsigned> max_devices;
+  /// Replicas of a plan, where fewer than the templates are for.
+  std::optional<int64_t> max_replicas;
+  /// Templates to begin with.
+  std::vector<Template> known;
+  /// Whether more are looked for. If not, the result is the best mixture of the
+  /// known ones, and no bound.
+  bool may_generate = true;
   /// How near bound and relaxation should come, as a fraction.
   double tolerance = 0.002;
   unsigned max_rounds = 60;
+  /// Of the first round.
+  double first_tolerance = 0.05;
+  /// A bound that is above this needs no better one.
+  double enough_s = std::numeric_limits<double>::infinity();
   /// Whether to stop early with what is known.
   std::function<bool()> is_late = [] { return false; };
 };

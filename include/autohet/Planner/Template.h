@@ -11,8 +11,8 @@
 //
 // with period = the longest stage or transfer, way = one microbatch through all
 // stages and back, and slack = what the stages behind the longest one are
-// shorter than it, but no more than the way through them. docs/planner.md has the proof. Without the slack it is the
-// recurrence that solvers plan with.
+// shorter than it, but no more than the way through them. docs/planner.md has
+// the proof. Without the slack it is the recurrence that solvers plan with.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,13 +38,16 @@ struct Template {
   int64_t microbatch_size = 1;
   std::vector<TemplateStage> stages; ///< in the order of the data
   double period_s = 0, way_s = 0, slack_s = 0;
+  /// The period where only as many microbatches are in flight as stages are
+  /// behind: what one-forward-one-backward reaches.
+  double pace_s = 0;
   /// What a step takes beside the pipeline, at best: exposed gradients and
   /// parameters.
   double rest_s = 0;
   ClassCounts devices;
 
   double seconds(int64_t microbatches) const {
-    return way_s + static_cast<double>(microbatches - 1) * period_s + rest_s;
+    return way_s + static_cast<double>(microbatches - 1) * pace_s + rest_s;
   }
   /// Most microbatches within `limit_s`; 0 if none.
   int64_t microbatchesWithin(double limit_s) const;
@@ -66,6 +69,9 @@ struct TemplateSpace {
   bool is_state_spread = true;
   /// Devices of a stage; nothing: any number.
   std::optional<unsigned> tensor_parallel = std::nullopt;
+  /// Counts a stage's messages as a part of its time: near what
+  /// one-forward-one-backward reaches, but no bound.
+  bool are_transfers_exposed = false;
   /// Whether a shape may be used; empty: all may.
   std::vector<bool> allowed_shapes = {};
 

@@ -14,6 +14,7 @@
 #define AUTOHET_PLANNER_TEMPLATESEARCH_H
 
 #include "autohet/Planner/Template.h"
+#include <functional>
 #include <memory>
 
 namespace autohet {
@@ -23,6 +24,8 @@ namespace autohet {
 struct DevicePrices {
   std::vector<double> of_class;
   double of_replica = 0;
+  /// Seconds a device in addition, whatever the batch; empty: none.
+  std::vector<double> seconds_of_class = {};
 
   double of(const ClassCounts &devices) const;
 };
@@ -62,6 +65,13 @@ public:
   /// template takes, or infinity.
   Cheapest cheapest(const DevicePrices &prices, double known_s,
                     double tolerance);
+  /// Over some sizes and periods only.
+  Cheapest cheapest(llvm::ArrayRef<Interval> intervals,
+                    const DevicePrices &prices, double known_s,
+                    double tolerance);
+
+  /// Whether cheapest() is to stop with the bound that it has.
+  std::function<bool()> is_late = [] { return false; };
 
   uint64_t pricedIntervals() const { return count; }
   const TemplateSpace &templates() const { return space; }

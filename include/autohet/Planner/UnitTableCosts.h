@@ -28,10 +28,14 @@ public:
                               int64_t microbatchSize) const override;
   int64_t mostInFlight(const StageQuery &stage, double owned) const override;
   double syncSeconds(const StageQuery &stage, int64_t replicas) const override;
+  double updateSeconds() const override;
   PlanEvaluation evaluate(const ResolvedPlan &plan, Schedule schedule,
                           llvm::StringRef stateOwner) const override;
 
-  const CostModel &model() const { return costs; }
+  double memoryRoom(unsigned device) const override {
+    return memoryFraction * machines().kindOf(device).memory_bytes;
+  }
+  const CostModel *costModel() const override { return &costs; }
 
 private:
   CostModel costs;

@@ -69,7 +69,7 @@ inline Cluster makeDatacenter() {
   add("H20", 148e12, 96e9, 4.0e12);
   add("V100", 125e12, 32e9, 0.9e12);
   cluster.intra_node = {200e9, 5e-6};
-  cluster.inter_node = {25e9, 10e-6};
+  cluster.inter_node = {50e9, 10e-6};
   return cluster;
 }
 

@@ -1,10 +1,10 @@
 //===- TemplateTest.cpp - prices, templates and bounds --------------------===//
 
-#include "lib/Planner/PriceProblem.h"
-#include "planner/Clusters.h"
 #include "autohet/Planner/StepBound.h"
 #include "autohet/Planner/UnitTableCosts.h"
+#include "lib/Planner/PriceProblem.h"
 #include "plan/Models.h"
+#include "planner/Clusters.h"
 
 #include "gmock/gmock.h"
 #include <random>
@@ -156,9 +156,9 @@ TEST(TemplateSearch, BoundIsBelowBruteForce) {
       instance.global_batch = 40 + random.below(100);
     UnitTableCosts costs(instance.table, instance.cluster,
                          OptimizerKind::AdamW);
-    TemplateSpace space = {costs,
-                           allSizes(std::min<int64_t>(3, instance.global_batch)),
-                           instance.allow_recompute, 1, 2};
+    TemplateSpace space = {
+        costs, allSizes(std::min<int64_t>(3, instance.global_batch)),
+        instance.allow_recompute, 1, 2};
     DevicePrices prices;
     for (unsigned i = 0; i < costs.classes().size(); ++i)
       prices.of_class.push_back(random.real(0, 2));
@@ -178,8 +178,8 @@ TEST(TemplateSearch, BoundIsBelowBruteForce) {
                          chargedSeconds(made, prices, instance.global_batch));
       });
     TemplateSearch search(space, instance.global_batch);
-    TemplateSearch::Cheapest cheapest = search.cheapest(
-        prices, std::numeric_limits<double>::infinity(), 1e-3);
+    TemplateSearch::Cheapest cheapest =
+        search.cheapest(prices, std::numeric_limits<double>::infinity(), 1e-3);
     if (exact == std::numeric_limits<double>::infinity()) {
       ++impossible;
       continue;
@@ -187,10 +187,10 @@ TEST(TemplateSearch, BoundIsBelowBruteForce) {
     ++solved;
     ASSERT_LE(cheapest.bound_s, exact * (1 + 1e-9)) << round;
     ASSERT_FALSE(cheapest.found.empty()) << round;
-    double found = chargedSeconds(cheapest.found.front(), prices,
-                                  instance.global_batch);
-    double least = *std::min_element(prices.of_class.begin(),
-                                     prices.of_class.end());
+    double found =
+        chargedSeconds(cheapest.found.front(), prices, instance.global_batch);
+    double least =
+        *std::min_element(prices.of_class.begin(), prices.of_class.end());
     if (least * static_cast<double>(instance.global_batch) < 3 * 1.2)
       continue; // pipelines may have fewer microbatches than stages
     ++(cheapest.bound_s > 0.99 * exact && found < 1.01 * exact ? tight : loose);

@@ -1,0 +1,156 @@
+//===- Explain.cpp - why a plan is as it is -------------------------------===//
+
+#include "Explain.h"
+#include "JointSearch.h"
+#include "autohet/Planner/UnitTableCosts.h"
+#include "autohet/Support/Quantity.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace autohet {
+
+// How far explainInfeasible() looks, and how exactly.
+static constexpr double largestFactor = 1 << 20, factorPrecision = 1.02;
+// Idle devices are named one by one up to so many of a kind.
+static constexpr size_t maxNamedIdle = 8;
+
+static std::string bytes(double count) {
+  return formatQuantity(count, Dimension::Bytes);
+}
+static std::string seconds(double count) {
+  return formatQuantity(count, Dimension::Seconds);
+}
+
+static void explainIdle(PlannerResult &result, std::optional<double> usingAll_s,
+                        const PlanCosts &costs, const PlannerOptions &options) {
+  const Cluster &cluster = costs.machines();
+  std::vector<bool> used(cluster.devices().size());
+  for (const DeviceEvaluation &entry : result.best.evaluation.devices)
+    used[entry.device] = true;
+  std::map<unsigned, std::vector<unsigned>> idle; // of each kind
+  for (unsigned device = 0; device < used.size(); ++device)
+    if (!used[device])
+      idle[cluster.devices()[device].kind].push_back(device);
+  if (idle.empty())
+    return;
+  std::string reason;
+  if (options.max_devices &&
+      result.best.evaluation.devices.size() >= *options.max_devices)
+    reason =
+        "a plan may use " + std::to_string(*options.max_devices) + " devices";
+  else if (usingAll_s)
+    reason = "the best plan found that uses every device takes " +
+             seconds(*usingAll_s) + " instead of " +
+             seconds(result.best.evaluation.step_s);
+  else
+    reason = "no plan found that uses every device";
+  std::vector<std::string> names;
+  for (auto &[kind, devices] : idle) {
+    const std::string &kindName = cluster.kinds[kind].name;
+    if (devices.size() > maxNamedIdle)
+      names.push_back(std::to_string(devices.size()) + " of kind " + kindName);
+    else
+      for (unsigned device : devices)
+        names.push_back(cluster.devices()[device].name + " (" + kindName + ")");
+    result.idle.push_back({devices, reason});
+  }
+  result.reasons.push_back("idle: " + llvm::join(names, ", ") + "; " + reason);
+}
+
+void explainResult(PlannerResult &result, std::optional<double> usingAll_s,
+                   const PlanCosts &costs, const PlannerOptions &options) {
+  explainIdle(result, usingAll_s, costs, options);
+  double step = result.best.evaluation.step_s;
+  if (options.mode != PlannerMode::Joint)
+    result.reasons.push_back("the best plan of mode " +
+                             plannerModeName(options.mode).str() +
+                             ", as was asked for");
+  for (const ModeResult &mode : result.modes) {
+    std::string name = plannerModeName(mode.mode).str();
+    if (mode.step)
+      result.reasons.push_back(
+          "the best " + name + " plan takes " +
+          seconds(mode.step->evaluation.step_s) + ": this one is " +
+          formatQuantity(mode.step->evaluation.step_s / step, Dimension::None) +
+          " x as fast");
+    else
+      result.reasons.push_back(mode.why_not);
+  }
+  result.reasons.push_back(
+      llvm::formatv("no plan can take less than {0}, whatever its replicas, "
+                    "stages and batches are: this one is within {1:f1} %",
+                    seconds(result.lower_bound_s), 100 * result.gap())
+          .str());
+  if (result.effort.is_cut_short)
+    result.reasons.push_back("the search was cut short by its deadline");
+}
+
+std::string whyModeHasNoPlan(PlannerMode mode) {
+  if (mode == PlannerMode::Joint)
+    return "no plan makes the global batch within the devices' memory";
+  return "no plan of mode " + plannerModeName(mode).str() +
+         " makes the global batch within the devices' memory; mode joint may "
+         "find one";
+}
+
+llvm::Error explainInfeasible(const UnitTable &table, const Cluster &cluster,
+                              const PlannerOptions &options) {
+  // One replica alone: what no pipeline of all devices can hold, no plan can.
+  auto searchWith = [&](double factor) {
+    UnitTableCosts roomier(table, cluster, options.optimizer,
+                           options.memory_fraction * factor);
+    PlannerOptions single = options;
+    single.max_alternatives = 0;
+    Judge judge(roomier, single);
+    JointSearch(judge).run();
+    return judge.takeBest();
+  };
+  double tooLittle = 1, enough = 2;
+  std::optional<PlannedStep> nearest;
+  while (!(nearest = searchWith(enough)) && enough < largestFactor)
+    tooLittle = enough, enough *= 2;
+  while (nearest && enough > factorPrecision * tooLittle) {
+    double middle = std::sqrt(tooLittle * enough);
+    if (std::optional<PlannedStep> found = searchWith(middle))
+      nearest = std::move(found), enough = middle;
+    else
+      tooLittle = middle;
+  }
+  std::string text;
+  double worst = 0;
+  if (nearest)
+    for (const DeviceEvaluation &entry : nearest->evaluation.devices) {
+      double room =
+          options.memory_fraction * cluster.kindOf(entry.device).memory_bytes;
+      double lack = entry.memory.total() - room;
+      if (lack <= worst)
+        continue;
+      worst = lack;
+      std::string units =
+          llvm::join(compressUnits(nearest->resolved.replicas[entry.replica]
+                                       .stages[entry.stage]
+                                       .units,
+                                   table),
+                     ", ");
+      text =
+          llvm::formatv(
+              ": the plan that comes nearest needs about {0} on device "
+              "'{1}' (replica {2}, stage {3}: {4}) and lacks {5} there",
+              bytes(entry.memory.total()), cluster.devices()[entry.device].name,
+              entry.replica, entry.stage, units, bytes(lack))
+              .str();
+    }
+  std::string help = "more devices, more memory, or an optimizer with less "
+                     "state would help";
+  if (options.microbatch_size && *options.microbatch_size > 1)
+    help = "a smaller microbatch, " + help;
+  return llvm::createStringError("no plan fits into the cluster's memory" +
+                                 text + "; " + help);
+}
+
+} // namespace autohet

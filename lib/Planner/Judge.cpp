@@ -1,0 +1,214 @@
+//===- Judge.cpp - whole plans, the best of them and its neighbours -------===//
+
+#include "Judge.h"
+#include "autohet/Planner/BatchProblem.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+#include <chrono>
+
+namespace autohet {
+
+// What GPipe must gain over one-forward-one-backward.
+static constexpr double gpipeGain = 0.01;
+// Rounds of new numbers of microbatches after a look at the last ones' times.
+static constexpr unsigned countRounds = 2;
+
+static double now() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+Judge::Judge(const PlanCosts &costs, const PlannerOptions &options)
+    : costs(costs), options(options), started_s(now()) {}
+
+double Judge::secondsSinceStart() const { return now() - started_s; }
+
+bool Judge::isLate() const {
+  return options.deadline_s && secondsSinceStart() > *options.deadline_s;
+}
+
+/// GPipe holds all microbatches' activations: it must be faster to be worth
+/// that.
+static bool isBetter(double seconds, Schedule schedule,
+                     const std::optional<PlannedStep> &best) {
+  if (!best)
+    return true;
+  bool mustGain =
+      schedule == Schedule::GPipe && best->plan.schedule != Schedule::GPipe;
+  return seconds * (mustGain ? 1 + gpipeGain : 1) < best->evaluation.step_s;
+}
+
+bool Judge::consider(const ResolvedPlan &plan) {
+  bool improved = false;
+  size_t devices = costs.machines().devices().size();
+  bool hasPipeline = llvm::any_of(plan.replicas, [](const auto &replica) {
+    return replica.stages.size() > 1;
+  });
+  for (Schedule schedule : {Schedule::OneForwardOneBackward, Schedule::GPipe}) {
+    if (options.schedule && schedule != *options.schedule)
+      continue;
+    // Without stages both are one schedule.
+    if (!options.schedule && schedule == Schedule::GPipe && !hasPipeline)
+      continue;
+    PlanEvaluation evaluation =
+        costs.evaluate(plan, schedule, options.state_owner);
+    ++evaluated_plans;
+    bool fits =
+        llvm::all_of(evaluation.devices, [&](const DeviceEvaluation &entry) {
+          return entry.memory.total() <= costs.memoryRoom(entry.device);
+        });
+    if (!fits || (options.max_devices &&
+                  evaluation.devices.size() > *options.max_devices))
+      continue;
+    if (evaluation.devices.size() == devices)
+      best_using_all_s = std::min(evaluation.step_s,
+                                  best_using_all_s.value_or(evaluation.step_s));
+    PlannedStep step;
+    step.resolved = plan;
+    step.plan.schedule = schedule;
+    step.evaluation = std::move(evaluation);
+    if (!isBetter(step.evaluation.step_s, schedule, best)) {
+      keepAlternative(std::move(step));
+      continue;
+    }
+    if (best)
+      keepAlternative(std::move(*best));
+    best = std::move(step);
+    improved = true;
+  }
+  return improved;
+}
+
+bool Judge::considerCounts(ResolvedPlan plan,
+                           llvm::ArrayRef<ReplicaLine> expected) {
+  std::vector<ReplicaLine> lines = expected.vec();
+  bool improved = false;
+  for (unsigned round = 0; round <= countRounds; ++round) {
+    BatchProblem problem;
+    problem.global_batch = options.global_batch;
+    for (auto [replica, line] : llvm::zip_equal(plan.replicas, lines))
+      problem.replicas.push_back({replica.microbatch_size,
+                                  {{line.period_s, line.way_s + line.rest_s}}});
+    std::optional<BatchCounts> counts = solveBatch(problem);
+    if (!counts)
+      return improved;
+    bool isSame = true;
+    for (auto [replica, count] : llvm::zip_equal(plan.replicas, *counts)) {
+      isSame &= replica.microbatches == count;
+      replica.microbatches = count;
+    }
+    if (round > 0 && isSame)
+      return improved;
+    improved |= consider(plan);
+    if (isLate() || round == countRounds)
+      return improved;
+    correct(lines, plan);
+    ++evaluated_plans;
+  }
+  return improved;
+}
+
+// What each replica took, and what of its exchange nothing hid.
+void Judge::correct(llvm::MutableArrayRef<ReplicaLine> lines,
+                    const ResolvedPlan &plan) const {
+  PlanEvaluation evaluation = costs.evaluate(
+      plan, options.schedule.value_or(Schedule::OneForwardOneBackward),
+      options.state_owner);
+  if (evaluation.timelines.empty())
+    return;
+  std::vector<double> sync(plan.replicas.size());
+  for (const DeviceEvaluation &entry : evaluation.devices) {
+    const PipelineTimeline &timeline = evaluation.timelineOf(entry.replica);
+    PipelineCommand last = timeline.last(entry.stage);
+    double &late = sync[entry.replica];
+    late = std::max(late, last.start_s + entry.sync_s - timeline.end_s);
+  }
+  for (auto [r, replica] : llvm::enumerate(plan.replicas)) {
+    ReplicaLine &line = lines[r];
+    double end = evaluation.timelineOf(r).end_s;
+    if (replica.microbatches > 1 && end > line.way_s)
+      line.period_s =
+          (end - line.way_s) / static_cast<double>(replica.microbatches - 1);
+    // All wait for the slowest parameters; gradients delay their replica.
+    line.rest_s = sync[r];
+  }
+}
+
+//===-- The best and the next best ----------------------------------------===//
+
+/// What tells plans apart for people: replicas' stages, without names of
+/// devices and numbers of microbatches.
+static std::vector<std::vector<int64_t>> makeOf(const ResolvedPlan &plan,
+                                                const Cluster &cluster) {
+  std::vector<std::vector<int64_t>> makes;
+  for (const ResolvedReplica &replica : plan.replicas) {
+    std::vector<int64_t> &make = makes.emplace_back();
+    for (const ResolvedStage &stage : replica.stages) {
+      make.push_back(-1);
+      for (unsigned device : stage.devices)
+        make.push_back(cluster.devices()[device].kind);
+    }
+  }
+  llvm::sort(makes);
+  return makes;
+}
+
+void Judge::keepAlternative(PlannedStep step) {
+  if (options.max_alternatives == 0)
+    return;
+  // One more than asked for: the best plan may become one, or take one's make.
+  size_t kept = options.max_alternatives + 1;
+  auto make = makeOf(step.resolved, costs.machines());
+  for (PlannedStep &other : alternatives)
+    if (makeOf(other.resolved, costs.machines()) == make) {
+      if (step.evaluation.step_s < other.evaluation.step_s)
+        other = std::move(step);
+      return;
+    }
+  if (alternatives.size() == kept &&
+      step.evaluation.step_s >= alternatives.back().evaluation.step_s)
+    return;
+  auto place = llvm::find_if(alternatives, [&](const PlannedStep &other) {
+    return step.evaluation.step_s < other.evaluation.step_s;
+  });
+  alternatives.insert(place, std::move(step));
+  if (alternatives.size() > kept)
+    alternatives.pop_back();
+}
+
+void Judge::write(PlannedStep &step) const {
+  step.plan.structure_hash = costs.units().structure_hash;
+  step.plan.global_batch = options.global_batch;
+  step.plan.optimizer = costs.optimizerKind();
+  step.plan.state_owner = options.state_owner;
+  step.plan.replicas =
+      nameReplicas(step.resolved, costs.units(), costs.machines());
+}
+
+std::optional<PlannedStep> Judge::takeBest() {
+  if (best)
+    write(*best);
+  return std::move(best);
+}
+
+std::vector<PlannedStep> Judge::takeAlternatives() {
+  std::vector<PlannedStep> result;
+  for (PlannedStep &step : alternatives) {
+    if (best && makeOf(step.resolved, costs.machines()) ==
+                    makeOf(best->resolved, costs.machines()))
+      continue;
+    if (result.size() == options.max_alternatives)
+      break;
+    write(step);
+    result.push_back(std::move(step));
+  }
+  llvm::sort(result, [](const PlannedStep &a, const PlannedStep &b) {
+    return a.evaluation.step_s < b.evaluation.step_s;
+  });
+  alternatives.clear();
+  return result;
+}
+
+} // namespace autohet

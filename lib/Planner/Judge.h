@@ -1,0 +1,65 @@
+//===- Judge.h - whole plans, the best of them and its neighbours -*- C++ -*-===//
+//
+// Every search brings its plans here. Each is evaluated under the schedules
+// that are allowed; the best that fits into memory is kept, with the best ones
+// of other make beside it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_LIB_PLANNER_JUDGE_H
+#define AUTOHET_LIB_PLANNER_JUDGE_H
+
+#include "autohet/Planner/Planner.h"
+
+namespace autohet {
+
+/// What a replica is expected to take: `way_s` and `rest_s` whatever it does,
+/// and `period_s` for each microbatch but the first.
+struct ReplicaLine {
+  double period_s = 0, way_s = 0, rest_s = 0;
+};
+
+class Judge {
+public:
+  Judge(const PlanCosts &costs, const PlannerOptions &options);
+
+  /// Whether the plan is the best so far.
+  bool consider(const ResolvedPlan &plan);
+  /// Chooses the numbers of microbatches first, and again after a look at when
+  /// each replica was done.
+  bool considerCounts(ResolvedPlan plan, llvm::ArrayRef<ReplicaLine> lines);
+
+  /// With the plan's text filled in.
+  std::optional<PlannedStep> takeBest();
+  std::vector<PlannedStep> takeAlternatives();
+
+  double bestSeconds() const {
+    return best ? best->evaluation.step_s
+                : std::numeric_limits<double>::infinity();
+  }
+  bool isLate() const;
+  double secondsSinceStart() const;
+
+  std::optional<PlannedStep> best;
+  /// The best that left no device idle: what idling is worth.
+  std::optional<double> best_using_all_s;
+  uint64_t evaluated_plans = 0;
+
+  const PlanCosts &planCosts() const { return costs; }
+  const PlannerOptions &plannerOptions() const { return options; }
+
+private:
+  void correct(llvm::MutableArrayRef<ReplicaLine> lines,
+               const ResolvedPlan &plan) const;
+  void keepAlternative(PlannedStep step);
+  void write(PlannedStep &step) const;
+
+  const PlanCosts &costs;
+  const PlannerOptions &options;
+  double started_s;
+  std::vector<PlannedStep> alternatives;
+};
+
+} // namespace autohet
+
+#endif
