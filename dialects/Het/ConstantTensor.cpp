@@ -52,7 +52,9 @@ std::optional<ConstantTensor> ConstantTensor::get(Attribute attribute) {
     return result;
   }
   auto integer = dyn_cast<IntegerType>(element);
-  if (!integer || integer.getWidth() > 64)
+  // The upper half of 64 unsigned bits would be negative numbers here.
+  if (!integer || integer.getWidth() > 64 ||
+      (integer.isUnsigned() && integer.getWidth() == 64))
     return std::nullopt;
   // i1 is 0 or 1, not -1.
   bool isUnsigned = integer.isUnsigned() || integer.getWidth() == 1;

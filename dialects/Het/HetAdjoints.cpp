@@ -354,6 +354,18 @@ LogicalResult ConcatOp::buildAdjoint(OpBuilder &b, ArrayRef<Value> g,
   return success();
 }
 
+/// Each element is in the sums from its place on: the same sums backwards.
+LogicalResult CumulativeSumOp::buildAdjoint(OpBuilder &b,
+                                            ArrayRef<Value> resultGradients,
+                                            ArrayRef<bool> wanted,
+                                            Gradients &operandGradients) {
+  if (wanted[0])
+    operandGradients[0] =
+        CumulativeSumOp::create(b, getLoc(), resultGradients[0], getDim(),
+                                getExclusive(), !getReverse());
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Losses
 //===----------------------------------------------------------------------===//

@@ -70,6 +70,12 @@ ELEMENTWISE(SiluBackwardOp, 9)
 ELEMENTWISE(ReluOp, 1)
 ELEMENTWISE(SinOp, 1)
 ELEMENTWISE(CosOp, 1)
+ELEMENTWISE(FloorOp, 1)
+ELEMENTWISE(CeilOp, 1)
+ELEMENTWISE(RoundOp, 1)
+ELEMENTWISE(RemOp, 2)
+ELEMENTWISE(ShiftLeftOp, 1)
+ELEMENTWISE(ShiftRightOp, 1)
 ELEMENTWISE(AddOp, 1)
 ELEMENTWISE(SubOp, 1)
 ELEMENTWISE(MulOp, 1)
@@ -192,6 +198,19 @@ OpCost EmbeddingBackwardOp::getCost() {
 }
 OpCost GatherOp::getCost() { return copying(*this, getIndices()); }
 OpCost GatherNdOp::getCost() { return copying(*this, getIndices()); }
+OpCost ArgReduceOp::getCost() {
+  return streaming(*this, elementsOf(getOperand()));
+}
+OpCost CumulativeSumOp::getCost() {
+  return streaming(*this, elementsOf(getOperand()));
+}
+// A pass over the row for each of the k.
+OpCost TopKOp::getCost() {
+  return streaming(*this, 2 * double(getK()) * elementsOf(getOperand()));
+}
+OpCost ScatterNdOp::getCost() {
+  return streaming(*this, elementsOf(getUpdates()));
+}
 OpCost IotaOp::getCost() { return streaming(*this, elementsOf(getResult())); }
 OpCost TransposeOp::getCost() { return copying(*this); }
 OpCost BroadcastOp::getCost() { return streaming(*this, 0); }

@@ -21,6 +21,17 @@ static Value constant(OpBuilder &b, Location loc, Type type, double value) {
                                    b.getIntegerAttr(type, int64_t(value)));
 }
 
+/// Booleans are 0 and 1, not 0 and -1.
+bool autohet::het::isUnsignedOp(Operation *op) {
+  if (op->hasAttr(kUnsignedAttr))
+    return true;
+  auto type = op->getNumOperands()
+                  ? dyn_cast<RankedTensorType>(op->getOperand(0).getType())
+                  : RankedTensorType();
+  return type && (type.getElementType().isUnsignedInteger() ||
+                  type.getElementType().isInteger(1));
+}
+
 static bool isFloat(Value v) { return isa<FloatType>(v.getType()); }
 
 /// 1 / (1 + exp(-x)). exp(-x) overflows to inf for x below -88, and 1/inf is
@@ -45,6 +56,8 @@ Value NegOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
 Value AbsOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
   if (isFloat(s[0]))
     return math::AbsFOp::create(b, loc, s[0]);
+  if (isUnsignedOp(*this))
+    return s[0];
   return math::AbsIOp::create(b, loc, s[0]);
 }
 
@@ -59,6 +72,9 @@ UNARY_MATH(TanhOp, TanhOp)
 UNARY_MATH(ErfOp, ErfOp)
 UNARY_MATH(SinOp, SinOp)
 UNARY_MATH(CosOp, CosOp)
+UNARY_MATH(FloorOp, FloorOp)
+UNARY_MATH(CeilOp, CeilOp)
+UNARY_MATH(RoundOp, RoundEvenOp)
 #undef UNARY_MATH
 
 Value RsqrtOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
@@ -186,11 +202,21 @@ Value SiluBackwardOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
 BINARY(AddOp, arith::AddFOp, arith::AddIOp)
 BINARY(SubOp, arith::SubFOp, arith::SubIOp)
 BINARY(MulOp, arith::MulFOp, arith::MulIOp)
-BINARY(DivOp, arith::DivFOp, arith::DivSIOp)
 BINARY(PowOp, math::PowFOp, math::IPowIOp)
-BINARY(MaxOp, arith::MaximumFOp, arith::MaxSIOp)
-BINARY(MinOp, arith::MinimumFOp, arith::MinSIOp)
 #undef BINARY
+
+#define BINARY_BY_SIGN(OP, FLOAT, SIGNED, UNSIGNED)                            \
+  Value OP::buildScalar(OpBuilder &b, Location loc, ValueRange s) {            \
+    if (isFloat(s[0]))                                                         \
+      return FLOAT::create(b, loc, s[0], s[1]);                                \
+    if (isUnsignedOp(*this))                                                   \
+      return UNSIGNED::create(b, loc, s[0], s[1]);                             \
+    return SIGNED::create(b, loc, s[0], s[1]);                                 \
+  }
+BINARY_BY_SIGN(DivOp, arith::DivFOp, arith::DivSIOp, arith::DivUIOp)
+BINARY_BY_SIGN(MaxOp, arith::MaximumFOp, arith::MaxSIOp, arith::MaxUIOp)
+BINARY_BY_SIGN(MinOp, arith::MinimumFOp, arith::MinSIOp, arith::MinUIOp)
+#undef BINARY_BY_SIGN
 
 Value ModOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
   // The sign of the divisor: add it where the remainder's sign differs.
@@ -208,6 +234,8 @@ Value ModOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
     return arith::SelectOp::create(b, loc, differ,
                                    arith::AddFOp::create(b, loc, r, s[1]), r);
   }
+  if (isUnsignedOp(*this))
+    return arith::RemUIOp::create(b, loc, s[0], s[1]);
   Value r = arith::RemSIOp::create(b, loc, s[0], s[1]);
   Value nonzero =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, r, zero);
@@ -219,6 +247,22 @@ Value ModOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
       b, loc, nonzero, arith::XOrIOp::create(b, loc, signR, signD));
   return arith::SelectOp::create(b, loc, differ,
                                  arith::AddIOp::create(b, loc, r, s[1]), r);
+}
+
+Value RemOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
+  if (isFloat(s[0]))
+    return arith::RemFOp::create(b, loc, s[0], s[1]);
+  if (isUnsignedOp(*this))
+    return arith::RemUIOp::create(b, loc, s[0], s[1]);
+  return arith::RemSIOp::create(b, loc, s[0], s[1]);
+}
+Value ShiftLeftOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
+  return arith::ShLIOp::create(b, loc, s[0], s[1]);
+}
+Value ShiftRightOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
+  if (isUnsignedOp(*this))
+    return arith::ShRUIOp::create(b, loc, s[0], s[1]);
+  return arith::ShRSIOp::create(b, loc, s[0], s[1]);
 }
 
 Value AndOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
@@ -234,14 +278,13 @@ Value XorOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
 Value CompareOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
   using F = arith::CmpFPredicate;
   using I = arith::CmpIPredicate;
-  // i1 compares as 0 and 1, so unsigned there.
-  bool isBool = s[0].getType().isInteger(1);
+  bool isUnsigned = isUnsignedOp(*this);
   switch (getPredicate()) {
 #define CASE(NAME, FLOAT, SIGNED, UNSIGNED)                                    \
   case ComparePredicate::NAME:                                                 \
     if (isFloat(s[0]))                                                         \
       return arith::CmpFOp::create(b, loc, F::FLOAT, s[0], s[1]);              \
-    return arith::CmpIOp::create(b, loc, isBool ? I::UNSIGNED : I::SIGNED,     \
+    return arith::CmpIOp::create(b, loc, isUnsigned ? I::UNSIGNED : I::SIGNED, \
                                  s[0], s[1]);
     CASE(eq, OEQ, eq, eq)
     CASE(ne, UNE, ne, ne)
@@ -258,6 +301,19 @@ Value SelectOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
   return arith::SelectOp::create(b, loc, s[0], s[1], s[2]);
 }
 
+/// Narrow integers are reached through 32 bits, so that a number outside their
+/// range wraps, as it does on the machines that models come from.
+static Value castToInteger(OpBuilder &b, Location loc, Value x, Type to,
+                           bool toUnsigned) {
+  if (to.getIntOrFloatBitWidth() < 32) {
+    Value wide = arith::FPToSIOp::create(b, loc, b.getI32Type(), x);
+    return arith::TruncIOp::create(b, loc, to, wide);
+  }
+  if (toUnsigned)
+    return arith::FPToUIOp::create(b, loc, to, x);
+  return arith::FPToSIOp::create(b, loc, to, x);
+}
+
 Value CastOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
   Value x = s[0];
   Type from = x.getType(), to = getTo();
@@ -271,22 +327,25 @@ Value CastOp::buildScalar(OpBuilder &b, Location loc, ValueRange s) {
   }
   unsigned fromWidth = from.getIntOrFloatBitWidth();
   unsigned toWidth = to.getIntOrFloatBitWidth();
-  bool fromBool = from.isInteger(1);
+  bool fromUnsigned = isUnsignedOp(*this);
+  bool toUnsigned = to.isUnsignedInteger() || (*this)->hasAttr(kToUnsignedAttr);
   if (isa<FloatType>(from) && isa<FloatType>(to)) {
     if (fromWidth < toWidth)
       return arith::ExtFOp::create(b, loc, to, x);
     return arith::TruncFOp::create(b, loc, to, x);
   }
   if (isa<FloatType>(from))
-    return arith::FPToSIOp::create(b, loc, to, x);
+    return castToInteger(b, loc, x, to, toUnsigned);
   if (isa<FloatType>(to)) {
-    if (fromBool)
+    if (fromUnsigned)
       return arith::UIToFPOp::create(b, loc, to, x);
     return arith::SIToFPOp::create(b, loc, to, x);
   }
   if (fromWidth > toWidth)
     return arith::TruncIOp::create(b, loc, to, x);
-  if (fromBool)
+  if (fromWidth == toWidth)
+    return x; // another sign of the same bits
+  if (fromUnsigned)
     return arith::ExtUIOp::create(b, loc, to, x);
   return arith::ExtSIOp::create(b, loc, to, x);
 }

@@ -37,6 +37,14 @@ def Het_PowOp : Het_BinaryOp<"pow", "lhs ^ rhs">;
 def Het_MaxOp : Het_BinaryOp<"max", "max(lhs, rhs), NaN if either is">;
 def Het_MinOp : Het_BinaryOp<"min", "min(lhs, rhs), NaN if either is">;
 
+def Het_FloorOp : Het_RoundingOp<"floor", "the largest whole number not above x">;
+def Het_CeilOp : Het_RoundingOp<"ceil", "the smallest whole number not below x">;
+def Het_RoundOp : Het_RoundingOp<"round", "the nearest whole number, of two the even one">;
+
+def Het_RemOp : Het_IntegerLikeOp<"rem", "the remainder of lhs / rhs, with the sign of lhs">;
+def Het_ShiftLeftOp : Het_IntegerLikeOp<"shift_left", "lhs * 2^rhs, for integers">;
+def Het_ShiftRightOp : Het_IntegerLikeOp<"shift_right", "lhs / 2^rhs rounded down, for integers">;
+
 def Het_AndOp : Het_LogicalOp<"and", "lhs and rhs">;
 def Het_OrOp : Het_LogicalOp<"or", "lhs or rhs">;
 def Het_XorOp : Het_LogicalOp<"xor", "lhs xor rhs">;

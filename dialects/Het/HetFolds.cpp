@@ -171,6 +171,9 @@ UNARY_FLOAT(SiluOp, x / (1 + std::exp(-x)))
 UNARY_FLOAT(ReluOp, std::isnan(x) ? x : std::fmax(x, 0))
 UNARY_FLOAT(SinOp, std::sin(x))
 UNARY_FLOAT(CosOp, std::cos(x))
+UNARY_FLOAT(FloorOp, std::floor(x))
+UNARY_FLOAT(CeilOp, std::ceil(x))
+UNARY_FLOAT(RoundOp, std::nearbyint(x))
 #undef UNARY_FLOAT
 
 // Not worth evaluating: they never act on constants.
@@ -195,6 +198,13 @@ OpFoldResult IsNanOp::fold(FoldAdaptor adaptor) {
 OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
   if (getOperand().getType() == getResult().getType())
     return getOperand();
+  // Rounding to the small types is the kernels'.
+  auto isSmall = [](Type type) {
+    return type.getIntOrFloatBitWidth() < 16 && !type.isInteger(1) &&
+           !type.isInteger(8);
+  };
+  if (isSmall(getTo()) || isSmall(getElementTypeOrSelf(getOperand())))
+    return {};
   return foldElementwise(*this, adaptor.getOperand(),
                          [](auto &readers, int64_t i, ConstantTensor &result) {
                            bool fromFloat = readers[0].tensor.isFloat();
@@ -279,6 +289,20 @@ OpFoldResult ModOp::fold(FoldAdaptor adaptor) {
         return r != 0 && (r < 0) != (b < 0) ? r + b : r;
       });
 }
+OpFoldResult RemOp::fold(FoldAdaptor adaptor) {
+  return foldBinary(
+      *this, adaptor.getOperands(),
+      [](double a, double b) { return std::fmod(a, b); },
+      [](int64_t a, int64_t b) -> std::optional<int64_t> {
+        if (b == 0)
+          return std::nullopt;
+        return b == -1 ? 0 : a % b;
+      });
+}
+// Not worth evaluating: they never act on constants.
+OpFoldResult ShiftLeftOp::fold(FoldAdaptor) { return {}; }
+OpFoldResult ShiftRightOp::fold(FoldAdaptor) { return {}; }
+
 OpFoldResult PowOp::fold(FoldAdaptor adaptor) {
   return foldBinary(
       *this, adaptor.getOperands(),

@@ -91,6 +91,10 @@ SAME_TYPE(SiluOp)
 SAME_TYPE(ReluOp)
 SAME_TYPE(SinOp)
 SAME_TYPE(CosOp)
+SAME_TYPE(FloorOp)
+SAME_TYPE(CeilOp)
+SAME_TYPE(RoundOp)
+SAME_TYPE(CumulativeSumOp)
 SAME_TYPE(NotOp)
 SAME_TYPE(GeluOp)
 SAME_TYPE(DropoutOp)
@@ -113,6 +117,9 @@ BROADCAST(ModOp)
 BROADCAST(PowOp)
 BROADCAST(MaxOp)
 BROADCAST(MinOp)
+BROADCAST(RemOp)
+BROADCAST(ShiftLeftOp)
+BROADCAST(ShiftRightOp)
 BROADCAST(AndOp)
 BROADCAST(OrOp)
 BROADCAST(XorOp)
@@ -367,6 +374,37 @@ LogicalResult GatherNdOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor a,
   llvm::append_range(
       shape, operand.getShape().drop_front(batch + indices.getShape().back()));
   types.push_back(withShape(a.getOperand(), shape));
+  return success();
+}
+
+LogicalResult ScatterNdOp::inferReturnTypes(MLIRContext *, Loc, Adaptor a,
+                                            Types &types) {
+  types.push_back(a.getOperand().getType());
+  return success();
+}
+
+LogicalResult ArgReduceOp::inferReturnTypes(MLIRContext *context, Loc loc,
+                                            Adaptor a, Types &types) {
+  auto operand = typeOf(a.getOperand());
+  int64_t dim = a.getDim();
+  if (dim < 0 || dim >= operand.getRank())
+    return emitOptionalError(loc, "dim must be one of the operand's ",
+                             operand.getRank(), ", but is ", dim);
+  SmallVector<int64_t> shape(operand.getShape());
+  shape.erase(shape.begin() + dim);
+  types.push_back(RankedTensorType::get(shape, IntegerType::get(context, 64)));
+  return success();
+}
+
+LogicalResult TopKOp::inferReturnTypes(MLIRContext *context, Loc loc, Adaptor a,
+                                       Types &types) {
+  if (failed(needsRank(loc, a.getOperand(), 1, "operand")))
+    return failure();
+  auto operand = typeOf(a.getOperand());
+  SmallVector<int64_t> shape(operand.getShape());
+  shape.back() = a.getK();
+  types.push_back(operand.clone(shape));
+  types.push_back(RankedTensorType::get(shape, IntegerType::get(context, 64)));
   return success();
 }
 

@@ -69,6 +69,27 @@ class Het_BinaryOp<string mnemonic, string formula>
   let results = (outs Het_Tensor:$result);
 }
 
+// Constant almost everywhere: no gradient.
+class Het_RoundingOp<string mnemonic, string formula>
+    : Het_ElementwiseOp<mnemonic> {
+  let summary = "Elementwise " # formula;
+  let description = "`result[i] = " # formula # "`.\n\n"
+    # "Constraints: (C1) operand and result have one type.\n\n"
+    # "Example:\n```mlir\n%y = het." # mnemonic # " %x : (tensor<2x3xf32>) -> tensor<2x3xf32>\n```";
+  let arguments = (ins Het_FloatTensor:$operand);
+  let results = (outs Het_FloatTensor:$result);
+}
+
+class Het_IntegerLikeOp<string mnemonic, string formula>
+    : Het_ElementwiseOp<mnemonic> {
+  let summary = "Elementwise " # formula # ", with broadcasting";
+  let description = "`result[i] = " # formula # "`.\n\n"
+    # "Constraints:\n- (C1) both have one element type;\n- (C2) their shapes broadcast (NumPy's rule).\n\n"
+    # "Example:\n```mlir\n%y = het." # mnemonic # " %a, %b : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>\n```";
+  let arguments = (ins Het_Tensor:$lhs, Het_Tensor:$rhs);
+  let results = (outs Het_Tensor:$result);
+}
+
 class Het_LogicalOp<string mnemonic, string formula>
     : Het_ElementwiseOp<mnemonic> {
   let summary = "Elementwise " # formula # " of booleans, with broadcasting";

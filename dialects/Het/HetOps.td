@@ -11,6 +11,7 @@
 include "Het/HetStructureOps.td"
 include "Het/HetElementwiseOps.td"
 include "Het/HetTensorOps.td"
+include "Het/HetIndexOps.td"
 include "Het/HetLayerOps.td"
 
 #endif

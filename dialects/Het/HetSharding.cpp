@@ -149,6 +149,17 @@ private:
 // Written in the program: every device has it whole.
 ShardingRule ConstantOp::getShardingRule() { return RuleBuilder(*this).take(); }
 ShardingRule IotaOp::getShardingRule() { return RuleBuilder(*this).take(); }
+// Every device does all of it: they stand beside a model's large tensors.
+ShardingRule ArgReduceOp::getShardingRule() {
+  return RuleBuilder(*this).take();
+}
+ShardingRule CumulativeSumOp::getShardingRule() {
+  return RuleBuilder(*this).take();
+}
+ShardingRule TopKOp::getShardingRule() { return RuleBuilder(*this).take(); }
+ShardingRule ScatterNdOp::getShardingRule() {
+  return RuleBuilder(*this).take();
+}
 
 // Any box of a parameter can be loaded, any box of a gradient be delivered.
 ShardingRule ParameterOp::getShardingRule() {
@@ -206,6 +217,12 @@ ELEMENTWISE(PowOp)
 ELEMENTWISE(MaxOp)
 ELEMENTWISE(MinOp)
 ELEMENTWISE(AndOp)
+ELEMENTWISE(FloorOp)
+ELEMENTWISE(CeilOp)
+ELEMENTWISE(RoundOp)
+ELEMENTWISE(RemOp)
+ELEMENTWISE(ShiftLeftOp)
+ELEMENTWISE(ShiftRightOp)
 ELEMENTWISE(OrOp)
 ELEMENTWISE(XorOp)
 ELEMENTWISE(NotOp)

@@ -202,7 +202,8 @@ static LogicalResult verifyAttention(OpT op) {
                                  query.getDimSize(2), key.getDimSize(2)};
   auto both = broadcastShapes(scores, mask.getShape());
   if (failed(both) || *both != scores ||
-      !(mask.getElementType().isInteger(1) || mask.getElementType().isF32()))
+      !(mask.getElementType().isInteger(1) ||
+        isa<Float32Type, Float16Type, BFloat16Type>(mask.getElementType())))
     return op.emitOpError("mask must be f32 or i1 and broadcast to [")
            << scores << "], but is " << mask;
   return success();
@@ -312,6 +313,52 @@ LogicalResult SliceOp::verify() {
 LogicalResult SliceBackwardOp::verify() {
   return verifyPart(*this, getOffsets(), typeOf(getGradient()).getShape(),
                     getStrides(), getShape());
+}
+
+LogicalResult ArgReduceOp::verify() {
+  if (getKind() != ReduceKind::max && getKind() != ReduceKind::min)
+    return emitOpError("finds the max or the min, not the ")
+           << stringifyReduceKind(getKind()); // arg_reduce_c1
+  int64_t dim = getDim();
+  auto type = typeOf(getOperand());
+  if (dim >= 0 && dim < type.getRank() && type.getDimSize(dim) == 0)
+    return emitOpError("looks for a place in no elements: dim ")
+           << dim << " of " << type << " is empty"; // arg_reduce_c2
+  return success();
+}
+
+LogicalResult CumulativeSumOp::verify() {
+  int64_t dim = getDim(), rank = typeOf(getOperand()).getRank();
+  if (dim >= 0 && dim < rank)
+    return success();
+  return emitOpError("dim must be one of the operand's ") // cumulative_sum_c2
+         << rank << ", but is " << dim;
+}
+
+LogicalResult TopKOp::verify() {
+  int64_t k = getK(), extent = typeOf(getOperand()).getRank()
+                                   ? typeOf(getOperand()).getShape().back()
+                                   : 0;
+  if (k >= 0 && k <= extent)
+    return success();
+  return emitOpError("takes ") // top_k_c1
+         << k << " of the " << extent << " elements of a row";
+}
+
+LogicalResult ScatterNdOp::verify() {
+  auto operand = typeOf(getOperand()), indices = typeOf(getIndices()),
+       updates = typeOf(getUpdates());
+  int64_t tuple = indices.getRank() ? indices.getShape().back() : -1;
+  if (tuple < 0 || tuple > operand.getRank())
+    return emitOpError("indexes ") // scatter_nd_c1
+           << operand << " by tuples in " << indices;
+  SmallVector<int64_t> shape(indices.getShape().drop_back());
+  llvm::append_range(shape, operand.getShape().drop_front(tuple));
+  if (updates.getShape() == ArrayRef<int64_t>(shape) &&
+      updates.getElementType() == operand.getElementType())
+    return success();
+  return emitOpError("updates must be ") // scatter_nd_c2
+         << operand.clone(shape) << ", but are " << updates;
 }
 
 //===----------------------------------------------------------------------===//

@@ -83,7 +83,9 @@ def Onnx_NodeOp : Onnx_Op<"node"> {
   let description = [{
     `opset` is the version of the operator set of `domain` (absent: ai.onnx)
     that the file imports. `scope` is the path of the PyTorch module that the
-    node comes from, where the exporter says so.
+    node comes from, where the exporter says so. `bodies` are its subgraphs, in
+    the order of the names of the fields that hold them; they may read values
+    around them, and end in `onnx.yield`.
 
     Example:
     ```mlir
@@ -94,10 +96,24 @@ def Onnx_NodeOp : Onnx_Op<"node"> {
   let arguments = (ins StrAttr:$op_type, Variadic<Onnx_AnyValue>:$inputs, I64Attr:$opset,
     OptionalAttr<StrAttr>:$domain, OptionalAttr<StrAttr>:$scope, DictionaryAttr:$fields);
   let results = (outs Variadic<Onnx_ValueType>:$outputs);
+  let regions = (region VariadicRegion<AnyRegion>:$bodies);
   let assemblyFormat = [{
     $op_type `(` $inputs `)` `opset` $opset (`domain` $domain^)?
     (`scope` $scope^)? $fields attr-dict `:` functional-type($inputs, $outputs)
+    (`bodies` $bodies^)?
   }];
+}
+
+def Onnx_YieldOp : Onnx_Op<"yield", [Terminator]> {
+  let summary = "The outputs of a subgraph";
+  let description = [{
+    Example:
+    ```mlir
+    onnx.yield %a, %b : !onnx.value, tensor<2xi64>
+    ```
+  }];
+  let arguments = (ins Variadic<Onnx_AnyValue>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
 #endif

@@ -255,7 +255,7 @@ LogicalResult ClassifyParameters::classify(WeightSourceOp source,
   bool isTiedHead = count == 2 && roles.size() == 2 &&
                     roles.contains("embedding table") &&
                     roles.contains("factor of a matrix product");
-  if (count > 1 && !isTiedHead && !source.getShared()) {
+  if (count > 1 && !isTiedHead && !source.getShared() && !inference) {
     if (!reason.empty())
       description += ", " + reason.str();
     ParameterOp first = uses.front();

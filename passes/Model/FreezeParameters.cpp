@@ -30,7 +30,12 @@ struct FreezeParameters
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (pattern.empty())
+    if (all)
+      function.walk([](ParameterOp op) {
+        if (op.isTrained())
+          freeze(op);
+      });
+    if (all || pattern.empty())
       return;
     llvm::Regex regex(pattern);
     std::string problem;
@@ -48,8 +53,7 @@ struct FreezeParameters
           !(named.contains(op.getName()) || regex.match(op.getName())))
         return;
       found = true;
-      op.setUntrained(true);
-      op->setAttr(kFrozenAttr, UnitAttr::get(&getContext()));
+      freeze(op);
     });
     if (found)
       return;
@@ -61,6 +65,11 @@ struct FreezeParameters
       error << "; one is called '" << (*parameters.begin()).getName() << "'";
     error.report();
     signalPassFailure();
+  }
+
+  static void freeze(ParameterOp op) {
+    op.setUntrained(true);
+    op->setAttr(kFrozenAttr, UnitAttr::get(op.getContext()));
   }
 };
 

@@ -54,13 +54,14 @@ struct Segment {
 
 class UnitNumbering {
 public:
-  explicit UnitNumbering(func::FuncOp function)
-      : function(function), block(function.front()) {}
+  UnitNumbering(func::FuncOp function, bool inference)
+      : function(function), block(function.front()), inference(inference) {}
 
   LogicalResult run();
 
 private:
   void findRoles();
+  Operation *findSink();
   LogicalResult findSegments();
   void describeSegments();
   void nameSegments();
@@ -71,6 +72,7 @@ private:
   void repeatSharedWeights();
   LogicalResult verifyOrder();
   void writeAttributes();
+  void takeAsOne();
 
   bool isMain(Operation *op) const { return roles.lookup(op) == Role::Main; }
   Operation *commonDominator(Operation *a, Operation *b) const;
@@ -78,6 +80,7 @@ private:
 
   func::FuncOp function;
   Block &block;
+  bool inference;
   llvm::DenseMap<Operation *, Role> roles; // of forward ops
   SmallVector<Operation *> mainOps;        // in program order
 
@@ -133,12 +136,18 @@ Operation *UnitNumbering::commonDominator(Operation *a, Operation *b) const {
   return a;
 }
 
+/// What all paths lead to; null where that depends on no weight.
+Operation *UnitNumbering::findSink() {
+  if (function.getNumResults() == 0)
+    return nullptr;
+  Operation *sink = block.getTerminator()->getOperand(0).getDefiningOp();
+  return sink && isMain(sink) ? sink : nullptr;
+}
+
 /// Ops that do not lead to the sink (further outputs) stay without a segment.
 LogicalResult UnitNumbering::findSegments() {
-  Operation *sink = function.getNumResults() == 0
-                        ? nullptr
-                        : block.getTerminator()->getOperand(0).getDefiningOp();
-  if (!sink || !isMain(sink))
+  Operation *sink = findSink();
+  if (!sink)
     return function.emitError(
         "has no units: its first result depends on no weight");
 
@@ -362,8 +371,20 @@ void UnitNumbering::writeAttributes() {
                     b.getStrArrayAttr(llvm::to_vector_of<StringRef>(names)));
 }
 
+/// Without weights there is nothing to divide the model by.
+void UnitNumbering::takeAsOne() {
+  names.push_back("model");
+  for (Operation &op : block.without_terminator())
+    unitOf[&op] = 0;
+  writeAttributes();
+}
+
 LogicalResult UnitNumbering::run() {
   findRoles();
+  if (inference && !findSink()) {
+    takeAsOne();
+    return success();
+  }
   if (failed(findSegments()))
     return failure();
   describeSegments();
@@ -379,9 +400,12 @@ LogicalResult UnitNumbering::run() {
 }
 
 struct NumberUnits : autohet::impl::NumberUnitsBase<NumberUnits> {
+  using NumberUnitsBase::NumberUnitsBase;
+
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (!function.isExternal() && failed(UnitNumbering(function).run()))
+    if (!function.isExternal() &&
+        failed(UnitNumbering(function, inference).run()))
       signalPassFailure();
   }
 };

@@ -41,9 +41,12 @@ static void collectModules(Value value, SmallVectorImpl<StringRef> &modules) {
 
 /// The constant that a product's right operand is, or is the transpose of.
 static InitializerOp weightOf(NodeOp product) {
+  // What its op asks of a node's operands is not checked yet.
+  if (product.getInputs().size() < 2)
+    return {};
   Value weight = product.getInputs()[1];
   if (auto node = weight.getDefiningOp<NodeOp>())
-    if (node.getOpType() == "Transpose")
+    if (node.getOpType() == "Transpose" && !node.getInputs().empty())
       weight = node.getInputs()[0];
   return weight.getDefiningOp<InitializerOp>();
 }
@@ -58,7 +61,7 @@ static NodeOp biasedProduct(InitializerOp constant) {
     return {};
   if (node.getOpType() == "Gemm" && use.getOperandNumber() == 2)
     return node;
-  if (node.getOpType() != "Add")
+  if (node.getOpType() != "Add" || node.getInputs().size() != 2)
     return {};
   Value other = node.getInputs()[1 - use.getOperandNumber()];
   auto product = other.getDefiningOp<NodeOp>();

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "OnnxToHet.h"
+#include "OnnxMath.h"
 
 #include <cmath>
 
@@ -43,31 +43,44 @@ static Value joinHeads(OnnxNode &node, Value value) {
 // Attention
 //===----------------------------------------------------------------------===//
 
-static LogicalResult convertAttention(OnnxNode &node, Results &results) {
+namespace {
+/// Queries [B, H, S, D], keys [B, K, T, D] and values [B, K, T, Dv] of a node,
+/// with the keys and values of earlier calls in front.
+struct Heads {
+  Value query, key, value;
+  int64_t past = 0; // of T
+  ArrayRef<int64_t> q() const { return tensorType(query).getShape(); }
+  ArrayRef<int64_t> k() const { return tensorType(key).getShape(); }
+  ArrayRef<int64_t> v() const { return tensorType(value).getShape(); }
+};
+} // namespace
+
+static FailureOr<Heads> headsOf(OnnxNode &node) {
   for (unsigned i : {0, 1, 2})
     if (failed(node.needFloats(i)))
       return failure();
-  for (unsigned i = 4; i < node.numOperands(); ++i)
-    if (node.has(i))
-      return node.error() << "operand " << i
-                          << " (past keys and values) is not supported";
-  for (unsigned i = 1; i < node.numResults(); ++i)
-    if (node.isUsed(i))
-      return node.error()
-             << "result " << i
-             << " (present keys and values, scores) is not supported";
-  if (node.floatField("softcap", 0) != 0)
-    return node.error() << "softcap " << node.floatField("softcap", 0)
-                        << " is not supported";
-
   auto query = splitHeads(node, 0, "q_num_heads");
   auto key = splitHeads(node, 1, "kv_num_heads");
   auto value = splitHeads(node, 2, "kv_num_heads");
   if (failed(query) || failed(key) || failed(value))
     return failure();
-  ArrayRef<int64_t> q = tensorType(*query).getShape(),
-                    k = tensorType(*key).getShape(),
-                    v = tensorType(*value).getShape();
+  Heads heads{*query, *key, *value};
+  if (node.has(4) != node.has(5))
+    return node.error() << "has past keys or past values, wanted both";
+  if (node.has(4)) {
+    for (auto [i, now] : {std::pair(4u, &heads.key), {5u, &heads.value}}) {
+      SmallVector<int64_t> wanted(tensorType(*now).getShape());
+      if (node.rank(i) == 4)
+        wanted[2] = node.shape(i)[2];
+      if (node.type(i) != tensorType(*now).clone(wanted))
+        return node.error()
+               << "operand " << i << " is " << node.type(i) << ", wanted "
+               << tensorType(*now).clone(wanted) << " of any length";
+      *now = OnnxMath(node).concat({node.operand(i), *now}, 2);
+    }
+    heads.past = node.shape(4)[2];
+  }
+  ArrayRef<int64_t> q = heads.q(), k = heads.k(), v = heads.v();
   if (q[0] != k[0] || q[0] != v[0] || k[1] != v[1] || k[2] != v[2] ||
       q[3] != k[3])
     return node.error() << "query [" << q << "], key [" << k << "] and value ["
@@ -75,35 +88,162 @@ static LogicalResult convertAttention(OnnxNode &node, Results &results) {
   if (k[1] == 0 || q[1] % k[1])
     return node.error() << q[1] << " query heads are no multiple of " << k[1]
                         << " key/value heads";
+  return heads;
+}
+
+/// The mask as [.., T]: one that is shorter hides the keys behind its end.
+static FailureOr<Value> maskOf(OnnxNode &node, const Heads &heads) {
+  if (!node.has(3))
+    return Value();
+  OnnxMath math(node);
+  Value mask = node.operand(3);
+  SmallVector<int64_t> shape(node.shape(3));
+  SmallVector<int64_t> scores{heads.q()[0], heads.q()[1], heads.q()[2],
+                              heads.k()[2]};
+  Type element = node.type(3).getElementType();
+  bool isBool = element.isInteger(1);
+  if (!shape.empty() && shape.back() != 1 && shape.back() < scores[3]) {
+    shape.back() = scores[3] - shape.back();
+    Value hidden = math.splat(shape, element, isBool ? 0 : -INFINITY);
+    mask = math.concat({mask, hidden}, shape.size() - 1);
+  }
+  auto both = het::broadcastShapes(tensorType(mask).getShape(), scores);
+  if (failed(both) || *both != scores ||
+      !(isBool || element == tensorType(heads.query).getElementType()))
+    return node.error() << "mask is " << node.type(3)
+                        << ", wanted booleans or floats as the query's that "
+                           "broadcast to ["
+                        << scores << "]";
+  return mask;
+}
+
+/// Whether each query may see each key by its place, [.., S, T]; null where
+/// all may.
+static Value visibleByPlace(OnnxNode &node, const Heads &heads) {
+  OnnxMath math(node);
+  using P = het::ComparePredicate;
+  Type i64 = node.builder().getI64Type();
+  int64_t queries = heads.q()[2], keys = heads.k()[2];
+  Value key = math.iota(keys, i64, 1, 2), visible;
+  auto narrow = [&](Value condition) {
+    visible = visible ? math.both(visible, condition) : condition;
+  };
+  Value lengths;
+  if (node.has(6))
+    lengths =
+        node.reshape(math.cast(node.operand(6), i64), {heads.q()[0], 1, 1, 1});
+  // Where the queries stand among the keys.
+  Value place = math.iota(queries, i64, 0, 2);
+  if (node.has(4) || !lengths)
+    place = math.add(place, double(heads.past));
+  else
+    place = math.add(math.add(lengths, -double(queries)), place);
+  if (node.intField("is_causal", 0))
+    narrow(math.compare(P::le, key, place));
+  int64_t left = node.intField("left_window_size", -1),
+          right = node.intField("right_window_size", -1);
+  if (left >= 0)
+    narrow(math.compare(P::ge, key, math.add(place, -double(left))));
+  if (right >= 0)
+    narrow(math.compare(P::le, key, math.add(place, double(right))));
+  if (lengths)
+    narrow(math.compare(P::lt, key, lengths));
+  return visible;
+}
+
+/// Step by step, for whatever `het.attention` does not say.
+static LogicalResult writeOut(OnnxNode &node, const Heads &heads, Value mask,
+                              double scale, Results &results) {
+  OnnxMath math(node);
+  int64_t groups = heads.q()[1] / heads.k()[1];
+  auto repeat = [&](Value value) {
+    if (groups == 1)
+      return value;
+    SmallVector<int64_t> shape(tensorType(value).getShape());
+    SmallVector<int64_t> split{shape[0], shape[1], 1, shape[2], shape[3]};
+    Value one = node.reshape(value, split);
+    split[2] = groups;
+    shape[1] *= groups;
+    return node.reshape(node.broadcast(one, split), shape);
+  };
+  auto multiply = [&](Value lhs, Value rhs, int64_t contracted) -> Value {
+    return node.create<het::MatmulOp>(
+        lhs, rhs, ArrayRef<int64_t>{0, 1}, ArrayRef<int64_t>{0, 1},
+        ArrayRef<int64_t>{3}, ArrayRef<int64_t>{contracted});
+  };
+  // Each factor by the root, as the op's definition does, against overflow.
+  double root = std::sqrt(scale);
+  Value scores = multiply(math.mul(heads.query, root),
+                          math.mul(repeat(heads.key), root), 3);
+  SmallVector<Value> stages = {scores};
+  double cap = node.floatField("softcap", 0);
+  if (cap != 0)
+    scores = math.mul(math.tanh(math.div(scores, cap)), cap);
+  stages.push_back(scores);
+  Value visible = visibleByPlace(node, heads);
+  if (mask && tensorType(mask).getElementType().isInteger(1))
+    visible = visible ? math.both(visible, mask) : mask;
+  else if (mask)
+    scores = math.add(scores, mask);
+  if (visible)
+    scores = math.select(visible, scores, math.like(scores, -INFINITY));
+  stages.push_back(scores);
+  if (node.hasField("softmax_precision")) {
+    Type element = onnxElementType(node.intField("softmax_precision", 0),
+                                   node.builder().getContext());
+    if (!isa_and_present<FloatType>(element))
+      return node.error() << "softmax_precision is "
+                          << node.intField("softmax_precision", 0)
+                          << ", wanted a type of floats";
+    scores = math.cast(scores, element);
+  }
+  Value weights = node.create<het::SoftmaxOp>(scores, /*zero_empty_rows=*/true);
+  weights = math.castLike(weights, heads.query);
+  stages.push_back(weights);
+  results.push_back(joinHeads(node, multiply(weights, repeat(heads.value), 2)));
+  results.append({heads.key, heads.value});
+  int64_t mode = node.intField("qk_matmul_output_mode", 0);
+  if (mode < 0 || mode >= int64_t(stages.size()))
+    return node.error() << "qk_matmul_output_mode is " << mode
+                        << ", wanted 0 to 3";
+  results.push_back(stages[mode]);
+  results.resize(node.numResults());
+  return success();
+}
+
+static LogicalResult convertAttention(OnnxNode &node, Results &results) {
+  auto heads = headsOf(node);
+  if (failed(heads))
+    return failure();
+  auto mask = maskOf(node, *heads);
+  if (failed(mask))
+    return failure();
+  ArrayRef<int64_t> q = heads->q(), k = heads->k();
+  double scale = node.floatField("scale", 1 / std::sqrt(double(q[3])));
+  bool causal = node.intField("is_causal", 0);
+  // What the op, with its adjoint and its kernel, says too.
+  bool isPlain = node.floatField("softcap", 0) == 0 && !node.has(4) &&
+                 !node.has(6) && !node.hasField("softmax_precision") &&
+                 (!causal || q[2] == k[2]) &&
+                 node.intField("left_window_size", -1) < 0 &&
+                 node.intField("right_window_size", -1) < 0 &&
+                 tensorType(heads->query).getElementType().isF32();
+  for (unsigned i = 1; i < node.numResults(); ++i)
+    isPlain &= !node.isUsed(i);
+  if (!isPlain)
+    return writeOut(node, *heads, *mask, scale, results);
+
   SmallVector<int64_t> kvHeads;
   for (int64_t head = 0; head < q[1]; ++head)
     kvHeads.push_back(head / (q[1] / k[1]));
-
-  bool causal = node.intField("is_causal", 0);
-  if (causal && q[2] != k[2])
-    return node.error() << "is_causal with " << q[2] << " queries and " << k[2]
-                        << " keys is not supported";
-  Value mask = node.has(3) ? node.operand(3) : Value();
-  if (mask) {
-    auto both = het::broadcastShapes(node.shape(3), {q[0], q[1], q[2], k[2]});
-    Type element = node.type(3).getElementType();
-    if (failed(both) ||
-        ArrayRef<int64_t>(*both) != ArrayRef<int64_t>{q[0], q[1], q[2], k[2]} ||
-        !(element.isF32() || element.isInteger(1)))
-      return node.error() << "mask is " << node.type(3)
-                          << ", wanted booleans or float32 that broadcast to ["
-                          << q[0] << ", " << q[1] << ", " << q[2] << ", "
-                          << k[2] << "]";
-  }
   // PyTorch gives 0, not NaN, to a query whose boolean mask hides everything.
-  bool zeroEmptyRows = mask && node.type(3).getElementType().isInteger(1);
-  double scale = node.floatField("scale", 1 / std::sqrt(double(q[3])));
-  auto attention =
-      het::AttentionOp::create(node.builder(), node.loc(), *query, *key, *value,
-                               mask, APFloat(scale), ArrayRef<int64_t>(kvHeads),
-                               causal, zeroEmptyRows, /*dropout_p=*/FloatAttr(),
-                               /*dropout_op_id=*/IntegerAttr(),
-                               DenseI64ArrayAttr(), DenseI64ArrayAttr());
+  bool zeroEmptyRows = *mask && tensorType(*mask).getElementType().isInteger(1);
+  auto attention = het::AttentionOp::create(
+      node.builder(), node.loc(), heads->query, heads->key, heads->value, *mask,
+      APFloat(scale), ArrayRef<int64_t>(kvHeads), causal, zeroEmptyRows,
+      /*dropout_p=*/FloatAttr(),
+      /*dropout_op_id=*/IntegerAttr(), DenseI64ArrayAttr(),
+      DenseI64ArrayAttr());
   results.push_back(joinHeads(node, attention.getResult()));
   results.resize(node.numResults());
   return success();

@@ -84,7 +84,9 @@ static LogicalResult convertGather(OnnxNode &node, Results &results) {
         node.builder(), node.loc(),
         DenseElementsAttr::get(type, ArrayRef(*constant)));
   }
-  if (isFloatTensor(data) && node.rank(0) == 2 && *axis == 0) {
+  // Rows of a table that is trained, or divided among devices.
+  bool isTable = !node.inference() || data.getDefiningOp<het::ParameterOp>();
+  if (isFloatTensor(data) && node.rank(0) == 2 && *axis == 0 && isTable) {
     results.push_back(
         node.create<het::EmbeddingOp>(data, indices, IntegerAttr()));
     return success();

@@ -7,6 +7,7 @@
 
 #include "OnnxToHet.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -32,9 +33,10 @@ Value OnnxConversion::lookup(Value value, Location loc, bool asNumbers) {
 OnnxNode::OnnxNode(onnx::NodeOp op, OnnxConversion &conversion)
     : op(op), conversion(conversion), location(op.getLoc()),
       fields(op.getFields()) {
-  bool asNumbers = llvm::any_of(op.getInputs(), [&](Value input) {
-    return conversion.isFromShape(input);
-  });
+  bool asNumbers =
+      conversion.inference || llvm::any_of(op.getInputs(), [&](Value input) {
+        return conversion.isFromShape(input);
+      });
   for (Value input : op.getInputs())
     operands.push_back(conversion.lookup(input, location, asNumbers));
 }
@@ -73,6 +75,20 @@ bool OnnxNode::isUsed(unsigned result) const {
          !const_cast<onnx::NodeOp &>(op)->getResult(result).use_empty();
 }
 
+/// Subgraphs are in the order of the names of their fields.
+Region *OnnxNode::body(StringRef name) const {
+  unsigned index = 0;
+  for (NamedAttribute field : fields) {
+    auto text = dyn_cast<StringAttr>(field.getValue());
+    if (!text || text.getValue() != "<GRAPH>")
+      continue;
+    if (field.getName() == name)
+      return &const_cast<onnx::NodeOp &>(op).getBodies()[index];
+    ++index;
+  }
+  return nullptr;
+}
+
 //===----------------------------------------------------------------------===//
 // Fields
 //===----------------------------------------------------------------------===//
@@ -103,14 +119,46 @@ std::optional<SmallVector<int64_t>> OnnxNode::intsField(StringRef name) const {
 // Constants
 //===----------------------------------------------------------------------===//
 
+/// The name of an input that a value is computed from; null where there is
+/// none.
+static StringAttr inputBehind(Value value) {
+  SmallVector<Value> open = {value};
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    if (auto argument = dyn_cast<BlockArgument>(next)) {
+      auto function =
+          dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+      auto name = function ? function.getArgAttrOfType<StringAttr>(
+                                 argument.getArgNumber(), het::kNameAttr)
+                           : StringAttr();
+      if (name)
+        return name;
+      continue;
+    }
+    Operation *op = next.getDefiningOp();
+    if (seen.insert(op).second)
+      llvm::append_range(open, op->getOperands());
+  }
+  return {};
+}
+
+LogicalResult OnnxNode::notConstant(unsigned index, StringRef what) const {
+  InFlightDiagnostic diagnostic = error();
+  diagnostic << what << " (operand " << index
+             << ") is not constant, even with all dims bound; shapes that "
+                "depend on data are not supported";
+  if (StringAttr input = inputBehind(operand(index)))
+    diagnostic << "; if it is always the same, give its value with --bind '"
+               << input.getValue() << "'=FILE";
+  return diagnostic;
+}
+
 FailureOr<SmallVector<int64_t>> OnnxNode::constantInts(unsigned index,
                                                        StringRef what) const {
   DenseElementsAttr elements;
   if (!matchPattern(operand(index), m_Constant(&elements)))
-    return error()
-           << what << " (operand " << index
-           << ") is not constant, even with all dims bound; shapes that "
-              "depend on data are not supported";
+    return notConstant(index, what);
   if (!isa<IntegerType>(elements.getElementType()))
     return error() << what << " (operand " << index << ") is "
                    << elements.getType() << ", wanted integers";
@@ -123,8 +171,9 @@ FailureOr<SmallVector<int64_t>> OnnxNode::constantInts(unsigned index,
 FailureOr<double> OnnxNode::constantFloat(unsigned index,
                                           StringRef what) const {
   DenseElementsAttr elements;
-  if (!matchPattern(operand(index), m_Constant(&elements)) ||
-      !isa<FloatType>(elements.getElementType()) ||
+  if (!matchPattern(operand(index), m_Constant(&elements)))
+    return notConstant(index, what);
+  if (!isa<FloatType>(elements.getElementType()) ||
       elements.getNumElements() != 1)
     return error() << what << " (operand " << index << ") is " << type(index)
                    << ", wanted one constant number";
@@ -213,6 +262,8 @@ Type autohet::onnxElementType(int64_t number, MLIRContext *context) {
     return IntegerType::get(context, 8, IntegerType::Unsigned);
   case 3:
     return IntegerType::get(context, 8);
+  case 4:
+    return IntegerType::get(context, 16, IntegerType::Unsigned);
   case 5:
     return IntegerType::get(context, 16);
   case 6:
@@ -221,8 +272,34 @@ Type autohet::onnxElementType(int64_t number, MLIRContext *context) {
     return IntegerType::get(context, 64);
   case 9:
     return IntegerType::get(context, 1);
+  case 10:
+    return Float16Type::get(context);
   case 11:
     return Float64Type::get(context);
+  case 12:
+    return IntegerType::get(context, 32, IntegerType::Unsigned);
+  case 13:
+    return IntegerType::get(context, 64, IntegerType::Unsigned);
+  case 16:
+    return BFloat16Type::get(context);
+  case 17:
+    return Float8E4M3FNType::get(context);
+  case 18:
+    return Float8E4M3FNUZType::get(context);
+  case 19:
+    return Float8E5M2Type::get(context);
+  case 20:
+    return Float8E5M2FNUZType::get(context);
+  case 21:
+    return IntegerType::get(context, 4, IntegerType::Unsigned);
+  case 22:
+    return IntegerType::get(context, 4);
+  case 23:
+    return Float4E2M1FNType::get(context);
+  case 25:
+    return IntegerType::get(context, 2, IntegerType::Unsigned);
+  case 26:
+    return IntegerType::get(context, 2);
   default:
     return {};
   }

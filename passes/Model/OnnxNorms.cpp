@@ -1,6 +1,6 @@
 //===- OnnxNorms.cpp - normalisations, softmax and dropout ----------------===//
 
-#include "OnnxToHet.h"
+#include "OnnxMath.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -25,24 +25,30 @@ namespace {
 struct NormShape {
   Value operand;
   Value scale;
+  /// A scale that is no vector of the normalised dims: multiplied afterwards.
+  Value outerScale;
   int64_t size;
   /// The shape of mean and rstd in ONNX: 1 where a dim is reduced.
   SmallVector<int64_t> statistics;
 };
 } // namespace
 
-/// A scale or bias as [size]; ONNX lets it be of any shape that broadcasts, but
-/// exporters write that of the normalised dims.
+/// A scale or bias as [size]; null where it is of another shape that broadcasts
+/// to the operand.
 static FailureOr<Value> normVector(OnnxNode &node, unsigned index,
                                    int64_t axis) {
   if (failed(node.needFloats(index)))
     return failure();
-  if (node.shape(index) != node.shape(0).drop_front(axis))
+  if (node.shape(index) == node.shape(0).drop_front(axis))
+    return node.reshape(node.operand(index), {product(node.shape(index))});
+  auto both = het::broadcastShapes(node.shape(0), node.shape(index));
+  if (failed(both) || ArrayRef<int64_t>(*both) != node.shape(0))
     return node.error() << "operand " << index << " has shape ["
                         << node.shape(index) << "], wanted ["
                         << node.shape(0).drop_front(axis)
-                        << "], the normalised dims";
-  return node.reshape(node.operand(index), {product(node.shape(index))});
+                        << "], the normalised dims, or what broadcasts to ["
+                        << node.shape(0) << "]";
+  return Value();
 }
 
 static FailureOr<NormShape> normShape(OnnxNode &node) {
@@ -55,8 +61,13 @@ static FailureOr<NormShape> normShape(OnnxNode &node) {
   if (failed(scale))
     return failure();
   NormShape result;
-  result.scale = *scale;
   result.size = product(node.shape(0).drop_front(*axis));
+  result.scale = *scale;
+  if (!result.scale) {
+    result.outerScale = node.operand(1);
+    result.scale =
+        OnnxMath(node).splat({result.size}, node.type(0).getElementType(), 1);
+  }
   SmallVector<int64_t> flat(node.shape(0).take_front(*axis));
   result.statistics = flat;
   result.statistics.append(node.rank(0) - *axis, 1);
@@ -69,25 +80,39 @@ static LogicalResult convertLayerNorm(OnnxNode &node, Results &results) {
   auto shape = normShape(node);
   if (failed(shape))
     return failure();
-  Value bias;
+  OnnxMath math(node);
+  Value bias, outerBias;
   if (node.has(2)) {
-    auto given = normVector(node, 2, node.rank(0) - node.rank(1));
+    auto axis = node.normalizeAxis(node.intField("axis", -1), node.rank(0));
+    auto given = normVector(node, 2, *axis);
     if (failed(given))
       return failure();
     bias = *given;
-  } else {
+    // A bias is added behind the scale.
+    if (!bias || shape->outerScale)
+      outerBias = node.operand(2);
+  }
+  if (!bias || outerBias)
     bias = het::createSplat(node.builder(), node.loc(),
                             tensorType(shape->scale), 0);
-  }
   auto norm = het::LayerNormOp::create(
       node.builder(), node.loc(), shape->operand, shape->scale, bias,
       APFloat(node.floatField("epsilon", 1e-5)));
-  results.push_back(node.reshape(norm.getResult(), node.shape(0)));
+  Value result = node.reshape(norm.getResult(), node.shape(0));
+  if (shape->outerScale)
+    result = math.mul(result, shape->outerScale);
+  if (outerBias)
+    result = math.add(result, outerBias);
+  results.push_back(result);
+  // Statistics are of the type in which they are computed.
+  Type stash = onnxElementType(node.intField("stash_type", 1),
+                               node.builder().getContext());
   for (Value statistic : {norm.getMean(), norm.getRstd()})
     if (results.size() < node.numResults())
-      results.push_back(node.isUsed(results.size())
-                            ? node.reshape(statistic, shape->statistics)
-                            : Value());
+      results.push_back(
+          node.isUsed(results.size())
+              ? math.cast(node.reshape(statistic, shape->statistics), stash)
+              : Value());
   return success();
 }
 
@@ -98,7 +123,98 @@ static LogicalResult convertRmsNorm(OnnxNode &node, Results &results) {
   auto norm = het::RmsNormOp::create(node.builder(), node.loc(), shape->operand,
                                      shape->scale,
                                      APFloat(node.floatField("epsilon", 1e-5)));
-  results.push_back(node.reshape(norm.getResult(), node.shape(0)));
+  Value result = node.reshape(norm.getResult(), node.shape(0));
+  if (shape->outerScale)
+    result = OnnxMath(node).mul(result, shape->outerScale);
+  results.push_back(result);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Norms over channels
+//===----------------------------------------------------------------------===//
+
+/// (x - mean) / sqrt(variance + epsilon), where both are over `dims`.
+static Value normalizeOver(OnnxNode &node, Value x, ArrayRef<int64_t> dims) {
+  OnnxMath math(node);
+  Value centered = math.sub(x, math.mean(x, dims));
+  Value variance = math.mean(math.mul(centered, centered), dims);
+  double epsilon = node.floatField("epsilon", 1e-5f);
+  return math.div(centered, math.sqrt(math.add(variance, epsilon)));
+}
+
+/// A value a channel, shaped to lie along dim 1 of a tensor of `rank`.
+static FailureOr<Value> channelVector(OnnxNode &node, unsigned index,
+                                      int64_t channels, int64_t rank) {
+  if (failed(node.needFloats(index)))
+    return failure();
+  if (node.type(index).getNumElements() != channels)
+    return node.error() << "operand " << index << " is " << node.type(index)
+                        << ", wanted one a channel, " << channels;
+  SmallVector<int64_t> shape(rank, 1);
+  shape[1] = channels;
+  return node.reshape(node.operand(index), shape);
+}
+
+/// Channels [N, C, ..] in groups; one a group, and each channel its own group,
+/// is an instance norm.
+static LogicalResult convertGroupNorm(OnnxNode &node, Results &results) {
+  if (failed(node.needFloats(0)))
+    return failure();
+  bool isInstance = node.opType() == "InstanceNormalization";
+  int64_t rank = node.rank(0), channels = rank > 1 ? node.shape(0)[1] : 0;
+  int64_t groups = isInstance ? channels : node.intField("num_groups", 0);
+  if (rank < 2 || groups < 1 || channels % groups)
+    return node.error() << node.type(0) << " has no " << groups
+                        << " equal groups of channels";
+  SmallVector<int64_t> grouped{node.shape(0)[0], groups, channels / groups};
+  grouped.append(node.shape(0).begin() + 2, node.shape(0).end());
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(2, grouped.size()));
+  Value x = normalizeOver(node, node.reshape(node.operand(0), grouped), dims);
+  // Before opset 21 a scale was one a group.
+  bool perGroup = !isInstance && node.opset() < 21;
+  if (!perGroup)
+    x = node.reshape(x, node.shape(0));
+  auto scale = channelVector(node, 1, perGroup ? groups : channels,
+                             tensorType(x).getRank());
+  auto bias = channelVector(node, 2, perGroup ? groups : channels,
+                            tensorType(x).getRank());
+  if (failed(scale) || failed(bias))
+    return failure();
+  OnnxMath math(node);
+  x = math.add(math.mul(x, *scale), *bias);
+  results.push_back(node.reshape(x, node.shape(0)));
+  return success();
+}
+
+/// With the statistics of training: what is left of it at inference.
+static LogicalResult convertBatchNorm(OnnxNode &node, Results &results) {
+  if (failed(node.needFloats(0)))
+    return failure();
+  if (node.intField("training_mode", 0))
+    return node.error() << "is in training mode, which is not supported: "
+                           "export the model in evaluation mode";
+  for (unsigned i = 1; i < node.numResults(); ++i)
+    if (node.isUsed(i))
+      return node.error() << "result " << i << " is used, which only training "
+                          << "mode has";
+  int64_t rank = node.rank(0);
+  if (rank < 2)
+    return node.error() << "operand 0 is " << node.type(0)
+                        << ", wanted [N, C, ..]";
+  Value vectors[4];
+  for (unsigned i = 0; i < 4; ++i) {
+    auto vector = channelVector(node, i + 1, node.shape(0)[1], rank);
+    if (failed(vector))
+      return failure();
+    vectors[i] = *vector;
+  }
+  OnnxMath math(node);
+  auto [scale, bias, mean, variance] = vectors;
+  Value root = math.sqrt(math.add(variance, node.floatField("epsilon", 1e-5f)));
+  Value x = math.div(math.sub(node.operand(0), mean), root);
+  results.push_back(math.add(math.mul(x, scale), bias));
+  results.resize(node.numResults());
   return success();
 }
 
@@ -145,14 +261,7 @@ static LogicalResult convertSoftmax(OnnxNode &node, Results &results) {
 
 static LogicalResult convertLogSoftmax(OnnxNode &node, Results &results) {
   return alongAxis(node, results, [&](Value value) {
-    int64_t lastDim = tensorType(value).getRank() - 1;
-    ArrayRef<int64_t> last(lastDim);
-    Value max =
-        node.create<het::ReduceOp>(het::ReduceKind::max, value, last, true);
-    Value shifted = node.create<het::SubOp>(value, max);
-    Value sum = node.create<het::ReduceOp>(
-        het::ReduceKind::sum, node.create<het::ExpOp>(shifted), last, true);
-    return node.create<het::SubOp>(shifted, node.create<het::LogOp>(sum));
+    return OnnxMath(node).logSoftmax(value, tensorType(value).getRank() - 1);
   });
 }
 
@@ -181,28 +290,44 @@ static LogicalResult convertDropout(OnnxNode &node, Results &results) {
       training = mode->size() == 1 && mode->front() != 0;
     }
   }
-  if (node.isUsed(1))
-    return node.error() << "its mask is used, which is not supported";
   Value value = node.operand(0);
+  if (training && ratio == 0)
+    training = false;
+  if (training && node.inference())
+    return node.error() << "drops elements at random, which inference does "
+                           "not: export the model in evaluation mode";
+  if (training && node.isUsed(1))
+    return node.error() << "its mask is used, which is not supported";
   if (training) {
     if (!(ratio >= 0 && ratio < 1))
       return node.error() << "ratio is " << ratio
                           << ", wanted at least 0 and below 1";
     int64_t id = node.state().nextDropoutId++;
-    if (ratio > 0)
-      value = het::DropoutOp::create(node.builder(), node.loc(), value,
-                                     APFloat(ratio), id, DenseI64ArrayAttr(),
-                                     DenseI64ArrayAttr());
+    value = het::DropoutOp::create(node.builder(), node.loc(), value,
+                                   APFloat(ratio), id, DenseI64ArrayAttr(),
+                                   DenseI64ArrayAttr());
   }
   results.push_back(value);
+  // The mask of what keeps everything; before opset 10 in the operand's type.
   if (node.numResults() > 1)
-    results.push_back({});
+    results.push_back(
+        training ? Value()
+                 : OnnxMath(node).splat(node.shape(0),
+                                        node.opset() < 10
+                                            ? node.type(0).getElementType()
+                                            : node.builder().getI1Type(),
+                                        1));
   return success();
 }
 
 void autohet::addNormHandlers(OnnxHandlers &handlers) {
   handlers["LayerNormalization"] = convertLayerNorm;
   handlers["RMSNormalization"] = convertRmsNorm;
+  // Under the standard domain in files of onnxruntime's optimiser.
+  handlers["SimplifiedLayerNormalization"] = convertRmsNorm;
+  handlers["GroupNormalization"] = convertGroupNorm;
+  handlers["InstanceNormalization"] = convertGroupNorm;
+  handlers["BatchNormalization"] = convertBatchNorm;
   handlers["Softmax"] = convertSoftmax;
   handlers["LogSoftmax"] = convertLogSoftmax;
   handlers["Dropout"] = convertDropout;

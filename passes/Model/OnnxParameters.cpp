@@ -114,20 +114,22 @@ static FailureOr<std::optional<bool>> isCopy(InitializerOp a, InitializerOp b) {
 // Analysis
 //===----------------------------------------------------------------------===//
 
-FailureOr<OnnxParameters>
-OnnxParameters::analyze(func::FuncOp graph, ArrayRef<std::string> ties,
-                        ArrayRef<std::string> shared) {
+FailureOr<OnnxParameters> OnnxParameters::analyze(func::FuncOp graph,
+                                                  ArrayRef<std::string> ties,
+                                                  ArrayRef<std::string> shared,
+                                                  bool inference) {
   OnnxParameters result;
+  result.inference = inference;
   llvm::StringMap<unsigned> claims;
   for (auto constant : graph.getOps<InitializerOp>()) {
     ++claims[constant.getName()];
     if (!isParameter(constant))
       continue;
     Type element = cast<RankedTensorType>(constant.getType()).getElementType();
-    if (!element.isF32() && !constant->use_empty())
+    if (!element.isF32() && !constant->use_empty() && !inference)
       return emitError(constant.getLoc())
              << "constant '" << constant.getName() << "' holds " << element
-             << " weights; only float32 models are supported";
+             << " weights; only float32 models are supported in training";
     Parameter &parameter = result.parameters[constant];
     parameter.name = constant.getName().str();
     WeightUse use = weightUse(constant);
@@ -271,15 +273,13 @@ Value OnnxParameters::elements(InitializerOp constant, OpBuilder &builder) {
   // A shape has few dims; a table that is looked up by position is no shape.
   constexpr int64_t kMostDims = 16;
   auto type = cast<RankedTensorType>(constant.getType());
-  if (type.getRank() <= 1 && type.getNumElements() <= kMostDims &&
-      type.getElementType().isF32())
+  if ((type.getRank() <= 1 || inference) && type.getNumElements() <= kMostDims)
     if (auto bytes = readBytes(constant)) {
-      SmallVector<float> elements(type.getNumElements());
-      std::memcpy(elements.data(), bytes->getBufferStart(),
-                  bytes->getBufferSize());
+      StringRef text = bytes->getBuffer();
       return het::ConstantOp::create(
           builder, constant.getLoc(),
-          DenseElementsAttr::get(type, ArrayRef<float>(elements)));
+          DenseElementsAttr::getFromRawBuffer(
+              type, ArrayRef<char>(text.data(), text.size())));
     }
   return use(constant, builder, constant.getLoc());
 }

@@ -37,7 +37,7 @@ public:
   /// `ties` are `NAME=OTHER`; names may be the file's or the derived ones.
   static mlir::FailureOr<OnnxParameters>
   analyze(mlir::func::FuncOp graph, llvm::ArrayRef<std::string> ties,
-          llvm::ArrayRef<std::string> shared);
+          llvm::ArrayRef<std::string> shared, bool inference);
 
   /// One use of the constant: its value, as the file has it.
   mlir::Value use(onnx::InitializerOp constant, mlir::OpBuilder &builder,
@@ -45,6 +45,8 @@ public:
 
   /// The constant's elements, where they are few; else a use of it.
   mlir::Value elements(onnx::InitializerOp constant, mlir::OpBuilder &builder);
+  /// Nothing is trained: what is small is a number, whatever it is used for.
+  bool inference = false;
 
   /// Creates a `het.weight_source` for each parameter that `function` uses.
   void createSources(mlir::func::FuncOp function, mlir::OpBuilder &builder);

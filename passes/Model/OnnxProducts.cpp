@@ -1,4 +1,4 @@
-//===- OnnxProducts.cpp - matrix products and reductions ------------------===//
+//===- OnnxProducts.cpp - matrix products ---------------------------------===//
 //
 // All products become `het.matmul`, which contracts any dims: transposes of
 // weights disappear into it, and so does GPT-2's flattening of batch ×
@@ -178,44 +178,7 @@ static LogicalResult convertGemm(OnnxNode &node, Results &results) {
   return success();
 }
 
-//===----------------------------------------------------------------------===//
-// Reductions
-//===----------------------------------------------------------------------===//
-
-/// Axes are a field, from opset 18 (ReduceSum: 13) on an operand; none given
-/// means all, unless `noop_with_empty_axes` says that it means none.
-template <het::ReduceKind kind>
-static LogicalResult convertReduce(OnnxNode &node, Results &results) {
-  if (failed(node.needOperands(1)))
-    return failure();
-  auto axes = node.fieldOrOperand("axes", 1);
-  if (failed(axes))
-    return failure();
-  SmallVector<int64_t> dims;
-  if (*axes && !(*axes)->empty()) {
-    auto normal = node.normalizeAxes(**axes, node.rank(0));
-    if (failed(normal))
-      return failure();
-    dims = *normal;
-  } else if (!node.intField("noop_with_empty_axes", 0)) {
-    dims = llvm::to_vector(llvm::seq<int64_t>(0, node.rank(0)));
-  }
-  if (dims.empty()) {
-    results.push_back(node.operand(0));
-    return success();
-  }
-  bool keep = node.intField("keepdims", 1);
-  results.push_back(node.create<het::ReduceOp>(kind, node.operand(0),
-                                               ArrayRef<int64_t>(dims), keep));
-  return success();
-}
-
 void autohet::addProductHandlers(OnnxHandlers &handlers) {
   handlers["MatMul"] = convertMatMul;
   handlers["Gemm"] = convertGemm;
-  handlers["ReduceSum"] = convertReduce<het::ReduceKind::sum>;
-  handlers["ReduceMean"] = convertReduce<het::ReduceKind::mean>;
-  handlers["ReduceMax"] = convertReduce<het::ReduceKind::max>;
-  handlers["ReduceMin"] = convertReduce<het::ReduceKind::min>;
-  handlers["ReduceProd"] = convertReduce<het::ReduceKind::prod>;
 }

@@ -8,6 +8,8 @@
 
 #include "OnnxToHet.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace autohet;
 
@@ -63,23 +65,54 @@ static LogicalResult convertConstantOfShape(OnnxNode &node, Results &results) {
   return success();
 }
 
+/// start + i * delta, as long as that is before the limit.
+static LogicalResult convertFloatRange(OnnxNode &node, Results &results) {
+  double bounds[3];
+  for (unsigned i = 0; i < 3; ++i) {
+    auto value = node.constantFloat(i, i == 0   ? "start"
+                                       : i == 1 ? "limit"
+                                                : "delta");
+    if (failed(value))
+      return failure();
+    bounds[i] = *value;
+  }
+  auto [start, limit, delta] = bounds;
+  double steps = std::ceil((limit - start) / delta);
+  constexpr double kMostSteps = 1 << 24; // they are written into the program
+  if (delta == 0 || !(steps <= kMostSteps))
+    return node.error() << "counts from " << start << " to " << limit << " by "
+                        << delta << ", wanted at most " << kMostSteps
+                        << " numbers";
+  Type element = node.type(0).getElementType();
+  if (start == std::trunc(start) && delta == std::trunc(delta)) {
+    results.push_back(node.create<het::IotaOp>(
+        int64_t(start), int64_t(delta), std::max(int64_t(steps), int64_t(0)),
+        element));
+    return success();
+  }
+  SmallVector<APFloat> numbers;
+  for (int64_t i = 0; double(i) < steps; ++i) {
+    APFloat number(start + double(i) * delta);
+    bool losesInfo;
+    number.convert(cast<FloatType>(element).getFloatSemantics(),
+                   APFloat::rmNearestTiesToEven, &losesInfo);
+    numbers.push_back(number);
+  }
+  auto type = RankedTensorType::get({int64_t(numbers.size())}, element);
+  results.push_back(het::ConstantOp::create(
+      node.builder(), node.loc(), DenseElementsAttr::get(type, numbers)));
+  return success();
+}
+
 static LogicalResult convertRange(OnnxNode &node, Results &results) {
   if (failed(node.needOperands(3)))
     return failure();
   Type element = node.type(0).getElementType();
+  if (isa<FloatType>(element))
+    return convertFloatRange(node, results);
   int64_t bounds[3];
   for (unsigned i = 0; i < 3; ++i) {
     StringRef what = i == 0 ? "start" : i == 1 ? "limit" : "delta";
-    if (isa<FloatType>(element)) {
-      auto value = node.constantFloat(i, what);
-      if (failed(value))
-        return failure();
-      bounds[i] = int64_t(*value);
-      if (double(bounds[i]) != *value)
-        return node.error()
-               << what << " is " << *value << ", wanted a whole number";
-      continue;
-    }
     auto values = node.constantInts(i, what);
     if (failed(values))
       return failure();

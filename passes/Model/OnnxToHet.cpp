@@ -30,6 +30,12 @@ static bool isGraph(func::FuncOp function) {
   return !function.getOps<onnx::NodeOp>().empty();
 }
 
+/// "Add", or "com.microsoft::FastGelu" of another domain than ai.onnx.
+static std::string qualifiedName(onnx::NodeOp node) {
+  std::string domain = node.getDomain() ? (*node.getDomain() + "::").str() : "";
+  return domain + node.getOpType().str();
+}
+
 namespace {
 
 struct OnnxToHet : autohet::impl::OnnxToHetBase<OnnxToHet> {
@@ -37,6 +43,15 @@ struct OnnxToHet : autohet::impl::OnnxToHetBase<OnnxToHet> {
 
   void runOnOperation() override {
     addElementwiseHandlers(handlers);
+    addActivationHandlers(handlers);
+    addLossHandlers(handlers);
+    addOrderHandlers(handlers);
+    addControlHandlers(handlers);
+    addEinsumHandlers(handlers);
+    addContribHandlers(handlers);
+    addPadHandlers(handlers);
+    addReductionHandlers(handlers);
+    addUpdateHandlers(handlers);
     addShapeHandlers(handlers);
     addIndexHandlers(handlers);
     addProductHandlers(handlers);
@@ -60,6 +75,8 @@ private:
   /// The symbol of the batch dim, or empty where its extent is in the file.
   std::string batchSymbol;
   int64_t batchSize = 0;
+  /// Whether no dim counts samples.
+  bool isOneSample = false;
 };
 
 } // namespace
@@ -73,12 +90,12 @@ LogicalResult OnnxToHet::findUnsupported(func::FuncOp graph) {
   llvm::MapVector<StringAttr, unsigned> counts;
   Location first = graph.getLoc();
   for (auto node : graph.getOps<onnx::NodeOp>()) {
-    if (!node.getDomain() && handlers.count(node.getOpType()))
+    std::string name = qualifiedName(node);
+    if (handlers.count(name))
       continue;
     if (counts.empty())
       first = node.getLoc();
-    std::string name = node.getDomain() ? (*node.getDomain() + "::").str() : "";
-    ++counts[StringAttr::get(&getContext(), name + node.getOpType())];
+    ++counts[StringAttr::get(&getContext(), name)];
   }
   if (counts.empty())
     return success();
@@ -116,7 +133,8 @@ LogicalResult OnnxToHet::bindDims(func::FuncOp graph) {
   int64_t inFile = 0;
   for (BlockArgument argument : graph.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (!type || type.getRank() == 0 || !type.getElementType().isInteger())
+    if (!type || type.getRank() == 0 || !type.getElementType().isInteger() ||
+        graph.getArgAttr(argument.getArgNumber(), onnx::kValueAttr))
       continue;
     StringAttr symbol = symbolOf(graph, argument.getArgNumber(), 0);
     if (symbol && batchSymbol.empty())
@@ -124,6 +142,14 @@ LogicalResult OnnxToHet::bindDims(func::FuncOp graph) {
     if (!symbol)
       inFile = type.getDimSize(0);
     break;
+  }
+  // What is only computed need not be cut into samples: a file of fixed extents
+  // is one, unless its batch is asked for.
+  isOneSample = inference && batchSymbol.empty() && batch <= 1 &&
+                !(batch == 1 && inFile == 1);
+  if (isOneSample) {
+    batchSize = 1;
+    return success();
   }
   if (batchSymbol.empty()) {
     batchSize = inFile;
@@ -149,18 +175,26 @@ FailureOr<func::FuncOp> OnnxToHet::createFunction(func::FuncOp graph) {
   llvm::MapVector<StringAttr, std::string> unbound;
   for (BlockArgument argument : graph.getArguments()) {
     unsigned index = argument.getArgNumber();
+    if (graph.getArgAttr(index, onnx::kValueAttr))
+      continue; // a constant
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     auto name = graph.getArgAttrOfType<StringAttr>(index, onnx::kNameAttr);
     if (!type || !name)
       return graph.emitError()
              << "argument " << index << " is no named tensor of known rank";
+    Type element = type.getElementType();
+    if (!inference && isa<FloatType>(element) && !element.isF32())
+      return emitError(graph.getLoc())
+             << "input '" << name.getValue() << "' is " << element
+             << "; only float32 models are supported in training: export the "
+                "model in float32";
     SmallVector<int64_t> shape(type.getShape());
     // A symbol counts samples wherever it stands (past keys and values have it
     // second); a number, which may be there by chance, as the first dim only.
     std::optional<int64_t> batchDim;
     for (auto [dim, extent] : llvm::enumerate(shape)) {
       StringAttr symbol = symbolOf(graph, index, dim);
-      if (!batchDim &&
+      if (!batchDim && !isOneSample &&
           (batchSymbol.empty() ? dim == 0 && batchSize && extent == batchSize
                                : symbol && symbol.getValue() == batchSymbol))
         batchDim = dim;
@@ -174,7 +208,8 @@ FailureOr<func::FuncOp> OnnxToHet::createFunction(func::FuncOp graph) {
     double elements = 1; // in bounds for any product
     for (int64_t extent : shape)
       elements *= double(extent);
-    if (unbound.empty() && (llvm::is_contained(shape, 0) || elements > 0x1p40))
+    bool isEmpty = llvm::is_contained(shape, 0) && !inference;
+    if (unbound.empty() && (isEmpty || elements > 0x1p40))
       return emitError(graph.getLoc())
              << "input '" << name.getValue() << "' is " << type.clone(shape)
              << ", wanted 1 to 2^40 elements";
@@ -182,9 +217,9 @@ FailureOr<func::FuncOp> OnnxToHet::createFunction(func::FuncOp graph) {
     SmallVector<NamedAttribute> entries{
         b.getNamedAttr(het::kNameAttr, name),
         b.getNamedAttr(het::kRoleAttr, b.getStringAttr("input"))};
-    if (batchDim)
-      entries.push_back(
-          b.getNamedAttr(het::kBatchDimAttr, b.getI64IntegerAttr(*batchDim)));
+    if (batchDim || inference)
+      entries.push_back(b.getNamedAttr(
+          het::kBatchDimAttr, b.getI64IntegerAttr(batchDim.value_or(-1))));
     attributes.push_back(b.getDictionaryAttr(entries));
   }
   if (!unbound.empty()) {
@@ -235,11 +270,56 @@ static void eraseUnused(func::FuncOp function) {
       op.erase();
 }
 
+LogicalResult OnnxConversion::convertNode(onnx::NodeOp node) {
+  OnnxNode view(node, *this);
+  SmallVector<Value> results;
+  OnnxHandler handler = handlers->lookup(qualifiedName(node));
+  if (!handler) // of a subgraph: those of the graph are checked beforehand
+    return view.error() << "is not supported";
+  if (failed(handler(view, results)))
+    return failure();
+  bool isShape = node.getOpType() == "Shape" || node.getOpType() == "Size" ||
+                 llvm::any_of(node.getInputs(),
+                              [&](Value input) { return isFromShape(input); });
+  for (auto [index, from] : llvm::enumerate(node.getResults())) {
+    Value to = index < results.size() ? results[index] : Value();
+    if (to && isShape && to.getDefiningOp<het::ConstantOp>())
+      setFromShape(from);
+    if (to)
+      bind(from, to);
+    else if (!from.use_empty())
+      return view.error() << "result " << index
+                          << " is used, which is not supported";
+  }
+  return success();
+}
+
+LogicalResult OnnxConversion::convertBody(Region &body,
+                                          SmallVectorImpl<Value> &outputs,
+                                          ArrayRef<Value> arguments) {
+  Block &block = body.front();
+  for (auto [from, to] : llvm::zip_equal(block.getArguments(), arguments)) {
+    bind(from, to);
+    if (to.getDefiningOp<het::ConstantOp>())
+      setFromShape(from);
+  }
+  for (Operation &op : block) {
+    if (auto node = dyn_cast<onnx::NodeOp>(op)) {
+      if (failed(convertNode(node)))
+        return failure();
+    } else if (auto yield = dyn_cast<onnx::YieldOp>(op)) {
+      for (Value value : yield.getValues())
+        outputs.push_back(lookup(value, op.getLoc(), inference));
+    }
+  }
+  return success();
+}
+
 LogicalResult OnnxToHet::convert(func::FuncOp graph) {
   bound.clear();
   if (failed(findUnsupported(graph)) || failed(bindDims(graph)))
     return failure();
-  auto parameters = OnnxParameters::analyze(graph, ties, shared);
+  auto parameters = OnnxParameters::analyze(graph, ties, shared, inference);
   if (failed(parameters))
     return failure();
   auto function = createFunction(graph);
@@ -249,31 +329,23 @@ LogicalResult OnnxToHet::convert(func::FuncOp graph) {
   OpBuilder builder(&getContext());
   builder.setInsertionPointToStart(&function->getBody().front());
   OnnxConversion conversion(builder, *parameters);
-  for (auto [from, to] :
-       llvm::zip(graph.getArguments(), function->getArguments()))
-    conversion.bind(from, to);
+  conversion.inference = inference;
+  conversion.handlers = &handlers;
+  unsigned next = 0;
+  for (BlockArgument from : graph.getArguments())
+    if (auto value = graph.getArgAttrOfType<DenseElementsAttr>(
+            from.getArgNumber(), onnx::kValueAttr)) {
+      conversion.bind(from,
+                      het::ConstantOp::create(builder, from.getLoc(), value));
+      conversion.setFromShape(from);
+    } else {
+      conversion.bind(from, function->getArgument(next++));
+    }
 
   for (Operation &op : graph.getBody().front()) {
     if (auto node = dyn_cast<onnx::NodeOp>(op)) {
-      OnnxNode view(node, conversion);
-      SmallVector<Value> results;
-      if (failed(handlers.lookup(node.getOpType())(view, results)))
+      if (failed(conversion.convertNode(node)))
         return failure();
-      bool fromShape = node.getOpType() == "Shape" ||
-                       node.getOpType() == "Size" ||
-                       llvm::any_of(node.getInputs(), [&](Value input) {
-                         return conversion.isFromShape(input);
-                       });
-      for (auto [index, from] : llvm::enumerate(node.getResults())) {
-        Value to = index < results.size() ? results[index] : Value();
-        if (to && fromShape && to.getDefiningOp<het::ConstantOp>())
-          conversion.setFromShape(from);
-        if (to)
-          conversion.bind(from, to);
-        else if (!from.use_empty())
-          return view.error()
-                 << "result " << index << " is used, which is not supported";
-      }
       continue;
     }
     auto terminator = dyn_cast<func::ReturnOp>(op);

@@ -21,6 +21,8 @@
 
 namespace autohet {
 
+class OnnxNode;
+
 /// The state of one conversion: what each value of the graph has become.
 class OnnxConversion {
 public:
@@ -43,9 +45,22 @@ public:
     values[value] = converted;
   }
 
+  /// Converts the nodes of a subgraph, whose arguments are `arguments`, and
+  /// appends its outputs.
+  mlir::LogicalResult convertBody(mlir::Region &body,
+                                  llvm::SmallVectorImpl<mlir::Value> &outputs,
+                                  llvm::ArrayRef<mlir::Value> arguments = {});
+
   mlir::OpBuilder &builder;
+  const llvm::StringMap<mlir::LogicalResult (*)(
+      OnnxNode &, llvm::SmallVectorImpl<mlir::Value> &)> *handlers = nullptr;
+  /// Nothing is trained: any element type, no gradients, dropout keeps all.
+  bool inference = false;
   /// The id of the next dropout: the order of nodes fixes it, before any plan.
   int64_t nextDropoutId = 0;
+
+  /// Converts one node, and binds its results.
+  mlir::LogicalResult convertNode(onnx::NodeOp node);
 
 private:
   OnnxParameters &parameters;
@@ -62,6 +77,7 @@ public:
   llvm::StringRef opType() const {
     return const_cast<onnx::NodeOp &>(op).getOpType();
   }
+  bool inference() const { return conversion.inference; }
   int64_t opset() const { return const_cast<onnx::NodeOp &>(op).getOpset(); }
   mlir::Location loc() const { return location; }
   /// An error that begins with the node's name and op type.
@@ -72,6 +88,8 @@ public:
     return index < operands.size() && operands[index];
   }
   mlir::Value operand(unsigned index) const { return operands[index]; }
+  /// The subgraph that is the field `name`; null where there is none.
+  mlir::Region *body(llvm::StringRef name) const;
   mlir::RankedTensorType type(unsigned index) const;
   llvm::ArrayRef<int64_t> shape(unsigned index) const {
     return type(index).getShape();
@@ -132,6 +150,8 @@ public:
   mlir::LogicalResult needBroadcast(mlir::Value lhs, mlir::Value rhs) const;
 
 private:
+  mlir::LogicalResult notConstant(unsigned index, llvm::StringRef what) const;
+
   onnx::NodeOp op;
   OnnxConversion &conversion;
   mlir::Location location;
@@ -145,6 +165,15 @@ using OnnxHandler = mlir::LogicalResult (*)(
 using OnnxHandlers = llvm::StringMap<OnnxHandler>;
 
 void addElementwiseHandlers(OnnxHandlers &handlers); // OnnxElementwise.cpp
+void addActivationHandlers(OnnxHandlers &handlers);  // OnnxActivations.cpp
+void addLossHandlers(OnnxHandlers &handlers);        // OnnxLosses.cpp
+void addOrderHandlers(OnnxHandlers &handlers);       // OnnxOrder.cpp
+void addControlHandlers(OnnxHandlers &handlers);     // OnnxControl.cpp
+void addEinsumHandlers(OnnxHandlers &handlers);      // OnnxEinsum.cpp
+void addContribHandlers(OnnxHandlers &handlers);     // OnnxContrib.cpp
+void addPadHandlers(OnnxHandlers &handlers);         // OnnxPad.cpp
+void addReductionHandlers(OnnxHandlers &handlers);   // OnnxReductions.cpp
+void addUpdateHandlers(OnnxHandlers &handlers);      // OnnxUpdates.cpp
 void addShapeHandlers(OnnxHandlers &handlers);       // OnnxShapes.cpp
 void addIndexHandlers(OnnxHandlers &handlers);       // OnnxIndexing.cpp
 void addProductHandlers(OnnxHandlers &handlers);     // OnnxProducts.cpp

@@ -56,7 +56,9 @@ def OnnxToHet : Pass<"onnx-to-het", "::mlir::ModuleOp"> {
            "name of the batch dim; default: dim 0 of the first integer input">,
     ListOption<"dims", "dims", "std::string", "NAME=N: extents of symbolic dims">,
     ListOption<"ties", "ties", "std::string", "NAME=OTHER: OTHER is a copy of the parameter NAME">,
-    ListOption<"shared", "shared", "std::string", "parameters that are meant to have several uses">
+    ListOption<"shared", "shared", "std::string", "parameters that are meant to have several uses">,
+    Option<"inference", "inference", "bool", "false",
+           "nothing is trained: any element type, and a batch in numbers is one sample unless it is asked for">
   ];
 }
 
@@ -87,7 +89,9 @@ def ClassifyParameters : Pass<"het-classify-parameters", "::mlir::ModuleOp"> {
   let dependentDialects = ["::autohet::het::HetDialect"];
   let options = [
     Option<"constants", "constants", "std::string", "\"\"",
-           "regular expression: names of constants that are not trained">
+           "regular expression: names of constants that are not trained">,
+    Option<"inference", "inference", "bool", "false",
+           "nothing is trained, so that merged constants do no harm">
   ];
 }
 
@@ -352,7 +356,10 @@ def FreezeParameters : Pass<"het-freeze-parameters", "::mlir::func::FuncOp"> {
     %w = het.parameter "wte.weight" untrained {het.frozen} : tensor<101x48xf32>
     ```
   }];
-  let options = [Option<"pattern", "pattern", "std::string", "", "which names">];
+  let options = [
+    Option<"pattern", "pattern", "std::string", "", "which names">,
+    Option<"all", "all", "bool", "false", "whatever there is, if anything">
+  ];
 }
 
 def Differentiate : Pass<"het-differentiate", "::mlir::func::FuncOp"> {
@@ -443,6 +450,10 @@ def NumberUnits : Pass<"het-number-units", "::mlir::func::FuncOp"> {
     %1:3 = het.layer_norm %0, %g, %b {het.unit = "block0.attn"} : ...
     ```
   }];
+  let options = [
+    Option<"inference", "inference", "bool", "false",
+           "a model whose first result depends on no weight is one unit, `model`">
+  ];
 }
 
 def PrintUnits : Pass<"het-print-units", "::mlir::func::FuncOp"> {

@@ -26,9 +26,11 @@ void autohet::buildModelPipeline(OpPassManager &pm,
   import.dims.assign(options.dims.begin(), options.dims.end());
   import.ties.assign(options.ties.begin(), options.ties.end());
   import.shared.assign(options.shared.begin(), options.shared.end());
+  import.inference = options.inference;
   pm.addPass(createOnnxToHet(import));
   ClassifyParametersOptions roles;
   roles.constants = options.constants;
+  roles.inference = options.inference;
   pm.addPass(createClassifyParameters(roles));
   // Causal masks and doubled angles are seen in the elements only.
   pm.addPass(createInlineTables());
@@ -49,9 +51,16 @@ void autohet::buildModelPipeline(OpPassManager &pm,
   add(createFuseAttention());
   add(createCanonicalizerPass());
   add(createCSEPass());
-  if (!options.differentiate) {
+  if (options.inference || !options.differentiate) {
+    if (options.inference) {
+      FreezeParametersOptions freeze;
+      freeze.all = true;
+      add(createFreezeParameters(freeze));
+    }
     add(createBoundInputs());
-    add(createNumberUnits());
+    NumberUnitsOptions units;
+    units.inference = options.inference;
+    add(createNumberUnits(units));
     add(createVerifyModel());
     return;
   }

@@ -146,6 +146,15 @@ private:
     return error;
   }
 
+  /// Whether no dim of any input counts samples.
+  bool isOneSample() {
+    return llvm::all_of(function.getArguments(), [&](BlockArgument argument) {
+      auto dim = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
+                                                        kBatchDimAttr);
+      return dim && dim.getInt() < 0;
+    });
+  }
+
   /// The loss, by which alone samples may meet: a sum, scaled by the label
   /// count.
   bool isLoss(ReduceOp op);
@@ -413,6 +422,13 @@ FailureOr<BatchDim> SampleTracking::follow(Operation *op) {
 
 LogicalResult SampleTracking::run(func::FuncOp func) {
   function = func;
+  // The whole input is one sample.
+  if (isOneSample()) {
+    Builder b(function.getContext());
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      function.setResultAttr(i, kBatchDimAttr, b.getI64IntegerAttr(-1));
+    return success();
+  }
   // Nobody to meet; and which of the dims of extent 1 is the batch?
   auto size = function->getAttrOfType<IntegerAttr>(kBatchSizeAttr);
   if (size && size.getInt() == 1)
@@ -420,12 +436,14 @@ LogicalResult SampleTracking::run(func::FuncOp func) {
   for (BlockArgument argument : function.getArguments()) {
     unsigned number = argument.getArgNumber();
     if (auto dim =
-            function.getArgAttrOfType<IntegerAttr>(number, kBatchDimAttr))
-      dims[argument] = dim.getInt();
-    else if (auto role =
-                 function.getArgAttrOfType<StringAttr>(number, kRoleAttr);
-             role && role.getValue() == "labels")
+            function.getArgAttrOfType<IntegerAttr>(number, kBatchDimAttr)) {
+      if (dim.getInt() >= 0)
+        dims[argument] = dim.getInt();
+    } else if (auto role =
+                   function.getArgAttrOfType<StringAttr>(number, kRoleAttr);
+               role && role.getValue() == "labels") {
       dims[argument] = 0;
+    }
   }
   bool failedAny = false;
   for (Operation &op : function.front().without_terminator()) {

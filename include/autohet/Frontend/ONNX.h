@@ -14,8 +14,8 @@
 namespace autohet {
 
 /// The operator sets of ai.onnx that are understood, both ends included.
-inline constexpr int64_t kFirstOpset = 11;
-inline constexpr int64_t kLastOpset = 23;
+inline constexpr int64_t kFirstOpset = 1;
+inline constexpr int64_t kLastOpset = 28;
 
 /// Reads the model at `path` as a module with one function of onnx ops. Weights
 /// stay where they are, and are named by file and offset. Returns null after a

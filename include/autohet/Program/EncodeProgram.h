@@ -14,7 +14,7 @@ struct ProgramFacts {
   uint64_t structureHash = 0;
   unsigned node = 0, deviceIndex = 0;
   std::string optimizer = "sgd";    ///< sgd, adam, adamw, none
-  std::string objective = "causal"; ///< causal, masked, given
+  std::string objective = "causal"; ///< causal, masked, given, none
   int64_t ignoreIndex = -100;
   int64_t sequenceLength = 0; ///< tokens a sample
 };

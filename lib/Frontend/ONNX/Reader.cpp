@@ -6,113 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TensorReader.h"
-#include "autohet/Dialect/Onnx/Onnx.h"
+#include "Reader.h"
 #include "autohet/Frontend/ONNX.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace autohet::onnx;
-using ::onnx::AttributeProto;
 using ::onnx::GraphProto;
-using ::onnx::ModelProto;
-using ::onnx::NodeProto;
 using ::onnx::ValueInfoProto;
-
-namespace {
-
-/// The key under which dynamo's exporter names the modules that a node is in.
-constexpr llvm::StringLiteral kNameScopes = "pkg.torch.onnx.name_scopes";
 
 /// The key under which autohet.export lists all names of tied parameters: JSON,
 /// {"head.weight": "wte.weight"}.
-constexpr llvm::StringLiteral kTied = "autohet.tied";
-
-class Reader {
-public:
-  Reader(StringRef path, MLIRContext &context)
-      : path(path), builder(&context), tensors(path),
-        fileLoc(FileLineColLoc::get(&context, path, 0, 0)) {}
-
-  OwningOpRef<ModuleOp> read();
-
-private:
-  LogicalResult parse(StringRef bytes);
-  LogicalResult readOpsets();
-  LogicalResult readAliases(func::FuncOp function);
-  LogicalResult readInputs(func::FuncOp function);
-  LogicalResult readInitializers();
-  LogicalResult sortNodes();
-  LogicalResult readNode(const NodeProto &node, ArrayRef<TensorBytes> bytes);
-  LogicalResult readConstantNode(const NodeProto &node,
-                                 ArrayRef<TensorBytes> bytes, Location loc);
-  LogicalResult readOutputs(func::FuncOp function);
-
-  FailureOr<Attribute> readAttribute(const AttributeProto &attribute,
-                                     const TensorBytes &bytes,
-                                     const std::string &what, Location loc);
-  LogicalResult define(StringRef name, Value value, Location loc);
-  void createInitializer(StringRef name, const Constant &constant,
-                         Location loc);
-
-  std::string path;
-  OpBuilder builder;
-  TensorReader tensors;
-  Location fileLoc;
-  ModelProto model;
-  TensorPlaces places;
-  llvm::StringMap<int64_t> opsets;
-  llvm::StringMap<Value> values;
-  /// The nodes, each after those whose results it uses.
-  SmallVector<int> order;
-};
-
-/// "" and "ai.onnx" are one domain.
-StringRef canonicalDomain(StringRef domain) {
-  return domain == "ai.onnx" ? StringRef() : domain;
-}
-
-std::string describe(const NodeProto &node) {
-  std::string name = node.name();
-  if (name.empty() && node.output_size())
-    name = node.output(0);
-  return "node '" + name + "' (" + node.op_type() + ")";
-}
-
-/// The PyTorch module of a TorchScript node is in its name:
-/// /h.0/attn/c_attn/MatMul is of h.0.attn.c_attn. Nodes of the model itself
-/// have none.
-std::string moduleOfName(StringRef name) {
-  if (!name.consume_front("/") || !name.contains('/'))
-    return "";
-  std::string module = name.rsplit('/').first.str();
-  std::replace(module.begin(), module.end(), '/', '.');
-  return module;
-}
-
-/// The module's path: the last but one entry of a Python list of strings, such
-/// as ['', 'model', 'model.layers.0', 'linear_1'].
-std::string moduleOfScopes(StringRef list) {
-  SmallVector<StringRef> entries;
-  while (!list.empty()) {
-    size_t begin = list.find_first_of("'\"");
-    if (begin == StringRef::npos)
-      break;
-    size_t end = list.find(list[begin], begin + 1);
-    if (end == StringRef::npos)
-      break;
-    entries.push_back(list.slice(begin + 1, end));
-    list = list.drop_front(end + 1);
-  }
-  return entries.size() < 2 ? "" : entries[entries.size() - 2].str();
-}
-
-} // namespace
+static constexpr llvm::StringLiteral kTied = "autohet.tied";
 
 //===----------------------------------------------------------------------===//
 // The file
@@ -142,12 +50,13 @@ LogicalResult Reader::parse(StringRef bytes) {
 LogicalResult Reader::readOpsets() {
   for (const auto &import : model.opset_import())
     opsets[canonicalDomain(import.domain())] = import.version();
-  auto standard = opsets.find("");
-  if (standard == opsets.end())
+  if (opsets.empty())
     return emitError(fileLoc)
            << "'" << path << "' imports no version of the ai.onnx operator set";
-  if (standard->second < autohet::kFirstOpset ||
-      standard->second > autohet::kLastOpset)
+  // Nodes of a domain that is not imported are refused one by one.
+  auto standard = opsets.find("");
+  if (standard != opsets.end() && (standard->second < autohet::kFirstOpset ||
+                                   standard->second > autohet::kLastOpset))
     return emitError(fileLoc)
            << "'" << path << "' uses opset " << standard->second
            << " of ai.onnx, wanted " << autohet::kFirstOpset << " to "
@@ -207,11 +116,10 @@ OwningOpRef<ModuleOp> Reader::read() {
   if (failed(readAliases(function)) || failed(readInitializers()) ||
       failed(readInputs(function)))
     return {};
-  const GraphProto &graph = model.graph();
   if (failed(sortNodes()))
     return {};
   for (int i : order)
-    if (failed(readNode(graph.node(i), places.attributes[i])))
+    if (failed(readNode(model.graph().node(i), places.attributes[i])))
       return {};
   if (failed(readOutputs(function)))
     return {};
@@ -223,7 +131,7 @@ OwningOpRef<ModuleOp> Reader::read() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult Reader::define(StringRef name, Value value, Location loc) {
-  if (!values.try_emplace(name, value).second)
+  if (!scope->values.try_emplace(name, value).second)
     return emitError(loc) << "'" << path << "' defines '" << name << "' twice";
   return success();
 }
@@ -241,7 +149,7 @@ void Reader::createInitializer(StringRef name, const Constant &constant,
         builder.getStringAttr(constant.file),
         builder.getI64IntegerAttr(constant.place.offset),
         builder.getI64IntegerAttr(constant.place.size));
-  values[name] = value;
+  scope->values[name] = value;
 }
 
 LogicalResult Reader::readInitializers() {
@@ -249,7 +157,7 @@ LogicalResult Reader::readInitializers() {
   for (int i = 0; i < graph.initializer_size(); ++i) {
     const auto &tensor = graph.initializer(i);
     Location loc = NameLoc::get(builder.getStringAttr(tensor.name()), fileLoc);
-    if (values.count(tensor.name()))
+    if (scope->values.count(tensor.name()))
       return emitError(loc)
              << "'" << path << "' defines '" << tensor.name() << "' twice";
     auto constant = tensors.read(tensor, places.initializers[i],
@@ -268,7 +176,7 @@ LogicalResult Reader::readInitializers() {
 LogicalResult Reader::readInputs(func::FuncOp function) {
   for (const ValueInfoProto &input : model.graph().input()) {
     // Old files list their initializers among the inputs.
-    if (values.count(input.name()))
+    if (scope->values.count(input.name()))
       continue;
     Location loc = NameLoc::get(builder.getStringAttr(input.name()), fileLoc);
     if (!input.type().has_tensor_type() ||
@@ -317,7 +225,7 @@ LogicalResult Reader::readOutputs(func::FuncOp function) {
   SmallVector<Type> types;
   SmallVector<Attribute> attributes;
   for (const ValueInfoProto &output : model.graph().output()) {
-    Value value = values.lookup(output.name());
+    Value value = scope->lookup(output.name());
     if (!value)
       return emitError(fileLoc)
              << "output '" << output.name() << "' is no value of the graph";
@@ -329,197 +237,6 @@ LogicalResult Reader::readOutputs(func::FuncOp function) {
   func::ReturnOp::create(builder, fileLoc, results);
   function.setType(builder.getFunctionType(function.getArgumentTypes(), types));
   function.setAllResultAttrs(attributes);
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Nodes
-//===----------------------------------------------------------------------===//
-
-/// Optimizers leave files behind whose nodes are not sorted. Sorted ones keep
-/// their order.
-LogicalResult Reader::sortNodes() {
-  const GraphProto &graph = model.graph();
-  llvm::StringMap<int> producers;
-  for (int i = 0; i < graph.node_size(); ++i)
-    for (const std::string &output : graph.node(i).output())
-      producers.try_emplace(output, i);
-  enum State : char { New, Open, Done };
-  std::vector<State> states(graph.node_size(), New);
-  // A depth-first search with a stack of its own: a file decides its depth.
-  SmallVector<int> stack;
-  for (int root = 0; root < graph.node_size(); ++root) {
-    stack.push_back(root);
-    while (!stack.empty()) {
-      int node = stack.back();
-      if (states[node] != New) {
-        stack.pop_back();
-        if (states[node] == Open)
-          order.push_back(node);
-        states[node] = Done;
-        continue;
-      }
-      states[node] = Open;
-      for (const std::string &input : llvm::reverse(graph.node(node).input())) {
-        auto producer = producers.find(input);
-        if (producer == producers.end() || states[producer->second] == Done)
-          continue;
-        if (states[producer->second] == Open)
-          return emitError(fileLoc) << describe(graph.node(node)) << " uses '"
-                                    << input << "', which depends on it";
-        stack.push_back(producer->second);
-      }
-    }
-  }
-  return success();
-}
-
-FailureOr<Attribute> Reader::readAttribute(const AttributeProto &attribute,
-                                           const TensorBytes &bytes,
-                                           const std::string &what,
-                                           Location loc) {
-  switch (attribute.type()) {
-  case AttributeProto::FLOAT:
-    return Attribute(builder.getF32FloatAttr(attribute.f()));
-  case AttributeProto::INT:
-    return Attribute(builder.getI64IntegerAttr(attribute.i()));
-  case AttributeProto::STRING:
-    return Attribute(builder.getStringAttr(attribute.s()));
-  case AttributeProto::FLOATS:
-    return Attribute(builder.getDenseF32ArrayAttr(SmallVector<float>(
-        attribute.floats().begin(), attribute.floats().end())));
-  case AttributeProto::INTS:
-    return Attribute(builder.getDenseI64ArrayAttr(SmallVector<int64_t>(
-        attribute.ints().begin(), attribute.ints().end())));
-  case AttributeProto::STRINGS: {
-    SmallVector<Attribute> strings;
-    for (const std::string &string : attribute.strings())
-      strings.push_back(builder.getStringAttr(string));
-    return Attribute(builder.getArrayAttr(strings));
-  }
-  case AttributeProto::TENSOR: {
-    auto constant = tensors.read(attribute.t(), bytes, what, loc);
-    if (failed(constant))
-      return failure();
-    if (constant->value)
-      return Attribute(constant->value);
-    emitError(loc) << what << " is a tensor of "
-                   << constant->type.getNumElements()
-                   << " floats, which only a Constant may hold";
-    return failure();
-  }
-  default:
-    // Subgraphs and the like. Ops that have them are reported, with all others
-    // that are unknown, by the pass that gives ops their meaning.
-    return Attribute(builder.getStringAttr(
-        "<" + AttributeProto::AttributeType_Name(attribute.type()) + ">"));
-  }
-}
-
-/// `Constant` is how TorchScript's exporter writes what others call
-/// initializers.
-LogicalResult Reader::readConstantNode(const NodeProto &node,
-                                       ArrayRef<TensorBytes> bytes,
-                                       Location loc) {
-  std::string what = describe(node);
-  if (node.attribute_size() != 1 || node.output_size() != 1)
-    return emitError(loc) << what << " needs one attribute and one output";
-  const AttributeProto &attribute = node.attribute(0);
-  Constant constant;
-  if (attribute.name() == "value") {
-    auto read = tensors.read(attribute.t(), bytes[0], what, loc);
-    if (failed(read))
-      return failure();
-    constant = *read;
-  } else {
-    auto ranked = [&](size_t size, Type element) {
-      return RankedTensorType::get({int64_t(size)}, element);
-    };
-    Type f32 = builder.getF32Type(), i64 = builder.getI64Type();
-    if (attribute.name() == "value_float")
-      constant.value =
-          DenseElementsAttr::get(RankedTensorType::get({}, f32), attribute.f());
-    else if (attribute.name() == "value_int")
-      constant.value =
-          DenseElementsAttr::get(RankedTensorType::get({}, i64), attribute.i());
-    else if (attribute.name() == "value_ints")
-      constant.value = DenseElementsAttr::get(
-          ranked(attribute.ints_size(), i64),
-          ArrayRef<int64_t>(attribute.ints().data(), attribute.ints_size()));
-    else if (attribute.name() == "value_floats")
-      constant.value = DenseElementsAttr::get(
-          ranked(attribute.floats_size(), f32),
-          ArrayRef<float>(attribute.floats().data(), attribute.floats_size()));
-    else
-      return emitError(loc) << what << " has attribute '" << attribute.name()
-                            << "', which is not supported";
-    constant.type = cast<RankedTensorType>(constant.value.getType());
-  }
-  if (values.count(node.output(0)))
-    return emitError(loc) << "'" << path << "' defines '" << node.output(0)
-                          << "' twice";
-  createInitializer(node.output(0), constant, loc);
-  return success();
-}
-
-LogicalResult Reader::readNode(const NodeProto &node,
-                               ArrayRef<TensorBytes> bytes) {
-  std::string what = describe(node);
-  StringRef name = node.name();
-  if (name.empty() && node.output_size())
-    name = node.output(0);
-  Location loc = NameLoc::get(builder.getStringAttr(name), fileLoc);
-  StringRef domain = canonicalDomain(node.domain());
-  auto opset = opsets.find(domain);
-  if (opset == opsets.end())
-    return emitError(loc) << what << " is of domain '" << domain
-                          << "', of which the file imports no version";
-  if (domain.empty() && node.op_type() == "Constant")
-    return readConstantNode(node, bytes, loc);
-
-  SmallVector<Value> inputs;
-  for (const std::string &input : node.input()) {
-    if (input.empty()) {
-      inputs.push_back(NoneOp::create(builder, loc, builder.getNoneType()));
-      continue;
-    }
-    Value value = values.lookup(input);
-    if (!value)
-      return emitError(loc)
-             << what << " uses '" << input << "', which nothing defines";
-    inputs.push_back(value);
-  }
-  SmallVector<NamedAttribute> fields;
-  llvm::StringMap<bool> seen;
-  for (int i = 0; i < node.attribute_size(); ++i) {
-    const AttributeProto &attribute = node.attribute(i);
-    if (attribute.name().empty() ||
-        !seen.try_emplace(attribute.name(), true).second)
-      return emitError(loc)
-             << what << " has an attribute without a name of its own";
-    auto value =
-        readAttribute(attribute, bytes[i],
-                      what + ": attribute '" + attribute.name() + "'", loc);
-    if (failed(value))
-      return failure();
-    fields.push_back(builder.getNamedAttr(attribute.name(), *value));
-  }
-  std::string module = moduleOfName(node.name());
-  for (const auto &entry : node.metadata_props())
-    if (entry.key() == kNameScopes)
-      module = moduleOfScopes(entry.value());
-
-  SmallVector<Type> types(node.output_size(),
-                          ValueType::get(builder.getContext()));
-  auto op = NodeOp::create(
-      builder, loc, types, builder.getStringAttr(node.op_type()), inputs,
-      builder.getI64IntegerAttr(opset->second),
-      domain.empty() ? StringAttr() : builder.getStringAttr(domain),
-      module.empty() ? StringAttr() : builder.getStringAttr(module),
-      builder.getDictionaryAttr(fields));
-  for (auto [output, result] : llvm::zip_equal(node.output(), op.getResults()))
-    if (!output.empty() && failed(define(output, result, loc)))
-      return failure();
   return success();
 }
 

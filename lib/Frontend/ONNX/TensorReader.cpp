@@ -34,6 +34,34 @@ Type autohet::onnx::convertElementType(int32_t onnxType,
     return IntegerType::get(context, 64);
   case TensorProto::UINT8:
     return IntegerType::get(context, 8, IntegerType::Unsigned);
+  case TensorProto::UINT16:
+    return IntegerType::get(context, 16, IntegerType::Unsigned);
+  case TensorProto::UINT32:
+    return IntegerType::get(context, 32, IntegerType::Unsigned);
+  case TensorProto::UINT64:
+    return IntegerType::get(context, 64, IntegerType::Unsigned);
+  case TensorProto::FLOAT16:
+    return Float16Type::get(context);
+  case TensorProto::BFLOAT16:
+    return BFloat16Type::get(context);
+  case TensorProto::FLOAT8E4M3FN:
+    return Float8E4M3FNType::get(context);
+  case TensorProto::FLOAT8E4M3FNUZ:
+    return Float8E4M3FNUZType::get(context);
+  case TensorProto::FLOAT8E5M2:
+    return Float8E5M2Type::get(context);
+  case TensorProto::FLOAT8E5M2FNUZ:
+    return Float8E5M2FNUZType::get(context);
+  case TensorProto::UINT4:
+    return IntegerType::get(context, 4, IntegerType::Unsigned);
+  case TensorProto::INT4:
+    return IntegerType::get(context, 4);
+  case TensorProto::FLOAT4E2M1:
+    return Float4E2M1FNType::get(context);
+  case TensorProto::UINT2:
+    return IntegerType::get(context, 2, IntegerType::Unsigned);
+  case TensorProto::INT2:
+    return IntegerType::get(context, 2);
   case TensorProto::BOOL:
     return IntegerType::get(context, 1);
   default:
@@ -43,14 +71,8 @@ Type autohet::onnx::convertElementType(int32_t onnxType,
       TensorProto::DataType_IsValid(onnxType)
           ? TensorProto::DataType_Name(TensorProto::DataType(onnxType))
           : "type " + std::to_string(onnxType);
-  InFlightDiagnostic diagnostic = emitError(loc) << what << " is " << name;
-  if (onnxType == TensorProto::FLOAT16 || onnxType == TensorProto::BFLOAT16)
-    diagnostic
-        << "; only float32 models are supported: export the model in float32";
-  else
-    diagnostic
-        << ", which is not supported (FLOAT, DOUBLE, INT8, INT16, INT32, "
-           "INT64, UINT8 and BOOL are)";
+  emitError(loc) << what << " is " << name
+                 << ", which is not supported (numbers and BOOL are)";
   return {};
 }
 
@@ -72,6 +94,15 @@ static DenseElementsAttr fromFields(RankedTensorType type,
   auto make = [&](const auto &field) -> DenseElementsAttr {
     if (int64_t(field.size()) != type.getNumElements())
       return {};
+    if (auto half = dyn_cast<FloatType>(element);
+        half && half.getWidth() == 16) {
+      // Their bits, as integers.
+      SmallVector<APFloat> values;
+      for (auto value : field)
+        values.push_back(APFloat(half.getFloatSemantics(),
+                                 APInt(16, uint64_t(int64_t(value)) & 0xffff)));
+      return DenseElementsAttr::get(type, values);
+    }
     if (isa<FloatType>(element)) {
       SmallVector<APFloat> values;
       for (auto value : field)
@@ -90,6 +121,8 @@ static DenseElementsAttr fromFields(RankedTensorType type,
     return make(tensor.float_data());
   if (element.isF64())
     return make(tensor.double_data());
+  if (element.isUnsignedInteger(32) || element.isUnsignedInteger(64))
+    return make(tensor.uint64_data());
   if (element.isInteger(64))
     return make(tensor.int64_data());
   return make(tensor.int32_data());
@@ -189,6 +222,12 @@ FailureOr<Constant> TensorReader::read(const TensorProto &tensor,
       size *= extent;
     }
   constant.type = RankedTensorType::get(shape, element);
+  if (element.getIntOrFloatBitWidth() < 8 && !element.isInteger(1)) {
+    emitError(loc) << what << " holds " << element
+                   << " in packed bytes, which is not supported in a model "
+                      "file; inputs may be of that type";
+    return failure();
+  }
   bool isWeight =
       isa<FloatType>(element) && constant.type.getNumElements() >= 2;
 
@@ -219,7 +258,7 @@ FailureOr<Constant> TensorReader::read(const TensorProto &tensor,
   if (tensor.has_raw_data()) {
     if (tensor.raw_data().size() != size)
       return wrongSize(tensor.raw_data().size());
-    if (isWeight) {
+    if (isWeight && bytes.raw) {
       constant.file = modelPath;
       constant.place = *bytes.raw;
     } else {
@@ -227,7 +266,7 @@ FailureOr<Constant> TensorReader::read(const TensorProto &tensor,
     }
     return constant;
   }
-  if (isWeight && element.isF32()) {
+  if (isWeight && element.isF32() && bytes.floats) {
     if (uint64_t(tensor.float_data_size()) * 4 != size)
       return wrongSize(uint64_t(tensor.float_data_size()) * 4);
     if (bytes.floatPieces != 1 || bytes.floats->size != size) {

@@ -733,3 +733,51 @@ func.func @cross_entropy_backward_c2(%a: tensor<2x3xf32>, %b: tensor<2xi64>, %c:
   %0 = het.cross_entropy_backward %a, %b, %c, %c {ignore_index = -100 : i64} : (tensor<2x3xf32>, tensor<2xi64>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x3xf32>
   return
 }
+
+// -----
+
+func.func @arg_reduce_c1(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{finds the max or the min, not the sum}}
+  %0 = het.arg_reduce sum %x dim 1 : (tensor<2x3xf32>) -> tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @arg_reduce_c2(%x: tensor<2x0xf32>) {
+  // expected-error @+1 {{looks for a place in no elements: dim 1 of 'tensor<2x0xf32>' is empty}}
+  %0 = het.arg_reduce max %x dim 1 : (tensor<2x0xf32>) -> tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @cumulative_sum_c2(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{dim must be one of the operand's 2, but is 2}}
+  %0 = het.cumulative_sum %x dim 2 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @top_k_c1(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{takes 4 of the 3 elements of a row}}
+  %0, %1 = het.top_k %x {k = 4 : i64} : (tensor<2x3xf32>) -> (tensor<2x4xf32>, tensor<2x4xi64>)
+  return
+}
+
+// -----
+
+func.func @scatter_nd_c1(%x: tensor<4xf32>, %i: tensor<3x2xi64>, %u: tensor<3xf32>) {
+  // expected-error @+1 {{indexes 'tensor<4xf32>' by tuples in 'tensor<3x2xi64>'}}
+  %0 = het.scatter_nd replace %x, %i, %u : (tensor<4xf32>, tensor<3x2xi64>, tensor<3xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_nd_c2(%x: tensor<4x5xf32>, %i: tensor<3x1xi64>, %u: tensor<3x4xf32>) {
+  // expected-error @+1 {{updates must be 'tensor<3x5xf32>', but are 'tensor<3x4xf32>'}}
+  %0 = het.scatter_nd replace %x, %i, %u : (tensor<4x5xf32>, tensor<3x1xi64>, tensor<3x4xf32>) -> tensor<4x5xf32>
+  return
+}

@@ -399,3 +399,63 @@ func.func @cross_entropy_backward(%logits: tensor<2x12x101xf32>, %labels: tensor
       : (tensor<2x12x101xf32>, tensor<2x12xi64>, tensor<2x12xf32>, tensor<f32>) -> tensor<2x12x101xf32>
   return
 }
+
+func.func @floor(%x: tensor<2x3xf32>) {
+  // CHECK: het.floor
+  %y = het.floor %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+func.func @ceil(%x: tensor<2x3xf32>) {
+  // CHECK: het.ceil
+  %y = het.ceil %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+func.func @round(%x: tensor<2x3xf32>) {
+  // CHECK: het.round
+  %y = het.round %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+func.func @rem(%a: tensor<2x3xi32>, %b: tensor<3xi32>) {
+  // CHECK: het.rem
+  %y = het.rem %a, %b : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+  return
+}
+
+func.func @shifts(%a: tensor<2x3xi32>, %b: tensor<3xi32>) {
+  // CHECK: het.shift_left
+  %y = het.shift_left %a, %b : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+  // CHECK: het.shift_right
+  %z = het.shift_right %a, %b : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+  return
+}
+
+func.func @arg_reduce(%x: tensor<2x3x4xf32>) {
+  // CHECK: het.arg_reduce max %{{.*}} dim 1 :
+  %i = het.arg_reduce max %x dim 1 : (tensor<2x3x4xf32>) -> tensor<2x4xi64>
+  // CHECK: het.arg_reduce min %{{.*}} dim 2 last :
+  %j = het.arg_reduce min %x dim 2 last : (tensor<2x3x4xf32>) -> tensor<2x3xi64>
+  return
+}
+
+func.func @cumulative_sum(%x: tensor<2x3xf32>) {
+  // CHECK: het.cumulative_sum %{{.*}} dim 1 exclusive :
+  %y = het.cumulative_sum %x dim 1 exclusive : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: het.cumulative_sum %{{.*}} dim 0 reverse :
+  %z = het.cumulative_sum %x dim 0 reverse : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+func.func @top_k(%x: tensor<3x5xf32>) {
+  // CHECK: het.top_k
+  %v, %i = het.top_k %x {k = 2 : i64, largest} : (tensor<3x5xf32>) -> (tensor<3x2xf32>, tensor<3x2xi64>)
+  return
+}
+
+func.func @scatter_nd(%x: tensor<4x5xf32>, %i: tensor<3x1xi64>, %u: tensor<3x5xf32>) {
+  // CHECK: het.scatter_nd add
+  %y = het.scatter_nd add %x, %i, %u : (tensor<4x5xf32>, tensor<3x1xi64>, tensor<3x5xf32>) -> tensor<4x5xf32>
+  return
+}

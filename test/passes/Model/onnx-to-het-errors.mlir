@@ -1,10 +1,10 @@
 // RUN: autohet-opt %s --onnx-to-het --verify-diagnostics --split-input-file
 
 func.func @unsupported(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
-  // expected-error @+1 {{the model has unsupported ops: TopK (2), com.microsoft::FastGelu (1)}}
-  %0:2 = onnx.node "TopK"(%x) opset 18 {} : (tensor<2x3xf32>) -> (!onnx.value, !onnx.value)
-  %1:2 = onnx.node "TopK"(%0#0) opset 18 {} : (!onnx.value) -> (!onnx.value, !onnx.value)
-  %2 = onnx.node "FastGelu"(%1#0) opset 1 domain "com.microsoft" {} : (!onnx.value) -> !onnx.value
+  // expected-error @+1 {{the model has unsupported ops: LSTM (2), com.microsoft::Sampling (1)}}
+  %0:2 = onnx.node "LSTM"(%x) opset 18 {} : (tensor<2x3xf32>) -> (!onnx.value, !onnx.value)
+  %1:2 = onnx.node "LSTM"(%0#0) opset 18 {} : (!onnx.value) -> (!onnx.value, !onnx.value)
+  %2 = onnx.node "Sampling"(%1#0) opset 1 domain "com.microsoft" {} : (!onnx.value) -> !onnx.value
   %3 = onnx.node "Relu"(%2) opset 18 {} : (!onnx.value) -> !onnx.value
   return %3 : !onnx.value
 }
@@ -45,7 +45,7 @@ func.func @product(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
 // -----
 
 func.func @half(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
-  // expected-error @+1 {{node (Cast): casts to FLOAT16; only float32 models are supported}}
+  // expected-error @+1 {{node (Cast): casts to FLOAT16; only float32 models are supported in training}}
   %0 = onnx.node "Cast"(%x) opset 18 {to = 10 : i64} : (tensor<2x3xf32>) -> !onnx.value
   return %0 : !onnx.value
 }
@@ -78,7 +78,7 @@ func.func @heads(%q: tensor<1x32x4x8xf32> {onnx.name = "q"}, %k: tensor<1x5x4x8x
 // -----
 
 func.func @double_weights(%x: tensor<2x2xf32> {onnx.name = "x"}) -> !onnx.value {
-  // expected-error @+1 {{constant 'w' holds 'f64' weights; only float32 models are supported}}
+  // expected-error @+1 {{constant 'w' holds 'f64' weights; only float32 models are supported in training}}
   %w = onnx.initializer "w" file "m" offset 0 bytes 32 : tensor<2x2xf64>
   %0 = onnx.node "MatMul"(%x, %w) opset 18 {} : (tensor<2x2xf32>, tensor<2x2xf64>) -> !onnx.value
   return %0 : !onnx.value
@@ -97,5 +97,21 @@ func.func @empty(%x: tensor<0x3xf32> {onnx.name = "x"}) -> !onnx.value {
 // expected-error @+1 {{input 'x' is 'tensor<2x4611686018427387904xf32>', wanted 1 to 2^40 elements}}
 func.func @huge(%x: tensor<2x4611686018427387904xf32> {onnx.name = "x"}) -> !onnx.value {
   %0 = onnx.node "Neg"(%x) opset 18 {} : (tensor<2x4611686018427387904xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+// expected-error @+1 {{input 'x' is 'f16'; only float32 models are supported in training: export the model in float32}}
+func.func @half_input(%x: tensor<2x3xf16> {onnx.name = "x"}) -> !onnx.value {
+  %0 = onnx.node "Neg"(%x) opset 18 {} : (tensor<2x3xf16>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @shape_from_data(%x: tensor<6xf32> {onnx.name = "x"}, %s: tensor<2xi64> {onnx.name = "s"}) -> !onnx.value {
+  // expected-error @+1 {{shape (operand 1) is not constant, even with all dims bound; shapes that depend on data are not supported; if it is always the same, give its value with --bind 's'=FILE}}
+  %0 = onnx.node "Reshape"(%x, %s) opset 18 {} : (tensor<6xf32>, tensor<2xi64>) -> !onnx.value
   return %0 : !onnx.value
 }

@@ -283,11 +283,11 @@ TEST_F(OnnxReader, EveryFlippedByte) {
 }
 
 TEST_F(OnnxReader, OperatorSets) {
-  for (int version : {10, 24}) {
+  for (int version : {0, 29}) {
     model.mutable_opset_import(0)->set_version(version);
     EXPECT_FALSE(read());
     EXPECT_THAT(messages, HasSubstr("uses opset " + std::to_string(version) +
-                                    " of ai.onnx, wanted 11 to 23"));
+                                    " of ai.onnx, wanted 1 to 28"));
   }
   model.mutable_opset_import(0)->set_version(18);
   addNode("FastGelu", {"y"}, "z")->set_domain("com.microsoft");
@@ -321,14 +321,9 @@ TEST_F(OnnxReader, Names) {
 TEST_F(OnnxReader, ElementTypes) {
   auto *half = addInitializer("half", {2}, onnx::TensorProto::FLOAT16);
   half->set_raw_data("1234");
-  EXPECT_FALSE(read());
-  EXPECT_THAT(
-      messages,
-      HasSubstr(
-          "initializer 'half' is FLOAT16; only float32 models are supported"));
+  EXPECT_TRUE(read());
   half->set_data_type(onnx::TensorProto::BFLOAT16);
-  EXPECT_FALSE(read());
-  EXPECT_THAT(messages, HasSubstr("is BFLOAT16"));
+  EXPECT_TRUE(read());
   half->set_data_type(onnx::TensorProto::STRING);
   EXPECT_FALSE(read());
   EXPECT_THAT(messages, HasSubstr("is STRING, which is not supported"));

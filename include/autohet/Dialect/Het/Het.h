@@ -54,7 +54,13 @@ inline constexpr llvm::StringLiteral kNoGradientAttr = "het.no_gradient";
 /// differentiate, replaced by units in number-units.
 inline constexpr llvm::StringLiteral kIdAttr = "het.id";
 inline constexpr llvm::StringLiteral kAdjointOfAttr = "het.adjoint_of";
-/// On an input: which of its dims counts samples.
+/// On an op of a kernel: its operands' integers, its result's, are unsigned,
+/// which its types no longer say.
+inline constexpr llvm::StringLiteral kUnsignedAttr = "het.unsigned";
+inline constexpr llvm::StringLiteral kToUnsignedAttr = "het.to_unsigned";
+/// Whether an op's first operand holds unsigned integers.
+bool isUnsignedOp(mlir::Operation *op);
+/// On an input: which of its dims counts samples (-1: none does).
 inline constexpr llvm::StringLiteral kBatchDimAttr = "het.batch_dim";
 /// On a model function: the batch that it is for, in samples.
 inline constexpr llvm::StringLiteral kBatchSizeAttr = "het.batch_size";

@@ -27,6 +27,8 @@ namespace autohet::onnx {
 
 /// Attribute names of graph inputs and outputs, spelled once.
 inline constexpr llvm::StringLiteral kNameAttr = "onnx.name";
+/// On an argument: the value that it always has.
+inline constexpr llvm::StringLiteral kValueAttr = "onnx.value";
 inline constexpr llvm::StringLiteral kDimsAttr = "onnx.dims";
 /// On the graph: the other names of tied parameters, each with the name that it
 /// has there, where the file lists them.

@@ -38,6 +38,10 @@ struct ModelPipelineOptions : mlir::PassPipelineOptions<ModelPipelineOptions> {
       *this, "differentiate",
       llvm::cl::desc("Attach the loss, differentiate, number units"),
       llvm::cl::init(true)};
+  Option<bool> inference{
+      *this, "inference",
+      llvm::cl::desc("The model is only computed: nothing is trained"),
+      llvm::cl::init(false)};
 };
 
 /// From a file's nodes to the differentiated model in units.

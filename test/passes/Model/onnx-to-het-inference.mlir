@@ -1,0 +1,98 @@
+// What only inference accepts: any element type, nodes that are formulas, and
+// branches and loops that fold.
+//
+// RUN: autohet-opt %s --onnx-to-het=inference --split-input-file | FileCheck %s
+
+// CHECK-LABEL: func.func @types
+// CHECK-SAME: tensor<2xf16> {het.batch_dim = -1
+func.func @types(%x: tensor<2xf16> {onnx.name = "x"}, %y: tensor<2xui8> {onnx.name = "y"}) -> (!onnx.value, !onnx.value) {
+  %1 = onnx.initializer "like" value dense<0.0> : tensor<1xf64> : tensor<1xf64>
+  // CHECK: het.cast %{{.*}} {to = f64}
+  %0 = onnx.node "CastLike"(%x, %1) opset 19 {} : (tensor<2xf16>, tensor<1xf64>) -> !onnx.value
+  // CHECK: het.shift_left
+  %2 = onnx.node "BitShift"(%y, %y) opset 19 {direction = "LEFT"} : (tensor<2xui8>, tensor<2xui8>) -> !onnx.value
+  return %0, %2 : !onnx.value, !onnx.value
+}
+
+// -----
+
+// A weight of a type that training does not have.
+// CHECK-LABEL: func.func @weights
+func.func @weights(%x: tensor<2x32xf16> {onnx.name = "x"}) -> !onnx.value {
+  %w = onnx.initializer "w" file "m" offset 0 bytes 2048 : tensor<32x32xf16>
+  // CHECK: het.parameter "w" : tensor<32x32xf16>
+  %0 = onnx.node "MatMul"(%x, %w) opset 18 {} : (tensor<2x32xf16>, tensor<32x32xf16>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+// A value that is bound is no argument.
+// CHECK-LABEL: func.func @bound
+// CHECK-SAME: (%[[X:.*]]: tensor<2x3xf32>
+// CHECK-NOT: tensor<1xi64>
+func.func @bound(%x: tensor<2x3xf32> {onnx.name = "x"},
+                 %shape: tensor<1xi64> {onnx.name = "shape", onnx.value = dense<6> : tensor<1xi64>}) -> !onnx.value {
+  // CHECK: het.reshape %[[X]] to [6]
+  %0 = onnx.node "Reshape"(%x, %shape) opset 18 {} : (tensor<2x3xf32>, tensor<1xi64>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+// CHECK-LABEL: func.func @order
+func.func @order(%x: tensor<2x3xf32> {onnx.name = "x"}, %i: tensor<2x1xi64> {onnx.name = "i"}) -> (!onnx.value, !onnx.value, !onnx.value, !onnx.value) {
+  %axis = onnx.initializer "axis" value dense<1> : tensor<i64> : tensor<i64>
+  %k = onnx.initializer "k" value dense<2> : tensor<1xi64> : tensor<1xi64>
+  // CHECK: het.arg_reduce max %{{.*}} dim 1 :
+  %0 = onnx.node "ArgMax"(%x) opset 13 {axis = 1 : i64, keepdims = 0 : i64} : (tensor<2x3xf32>) -> !onnx.value
+  // CHECK: het.cumulative_sum %{{.*}} dim 1 reverse
+  %1 = onnx.node "CumSum"(%x, %axis) opset 14 {reverse = 1 : i64} : (tensor<2x3xf32>, tensor<i64>) -> !onnx.value
+  // CHECK: het.top_k %{{.*}} {k = 2 : i64, largest}
+  %2:2 = onnx.node "TopK"(%x, %k) opset 11 {} : (tensor<2x3xf32>, tensor<1xi64>) -> (!onnx.value, !onnx.value)
+  // CHECK: %[[TUPLES:.*]] = het.concat %{{.*}} {dim = 2 : i64}
+  // CHECK: het.gather_nd %{{.*}}, %[[TUPLES]] {batch_dims = 0 : i64}
+  %3 = onnx.node "GatherElements"(%x, %i) opset 13 {axis = 1 : i64} : (tensor<2x3xf32>, tensor<2x1xi64>) -> !onnx.value
+  return %0, %1, %2#1, %3 : !onnx.value, !onnx.value, !onnx.value, !onnx.value
+}
+
+// -----
+
+// The branch that is not taken may be wrong.
+// CHECK-LABEL: func.func @branch
+func.func @branch(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
+  %c = onnx.initializer "c" value dense<true> : tensor<i1> : tensor<i1>
+  // CHECK: het.neg
+  // CHECK-NOT: het.matmul
+  %0 = onnx.node "If"(%c) opset 13 {else_branch = "<GRAPH>", then_branch = "<GRAPH>"} : (tensor<i1>) -> !onnx.value
+  bodies {
+    %1 = onnx.node "MatMul"(%x, %x) opset 13 {} : (tensor<2x3xf32>, tensor<2x3xf32>) -> !onnx.value
+    onnx.yield %1 : !onnx.value
+  }, {
+    %1 = onnx.node "Neg"(%x) opset 13 {} : (tensor<2x3xf32>) -> !onnx.value
+    onnx.yield %1 : !onnx.value
+  }
+  return %0 : !onnx.value
+}
+
+// -----
+
+// Two iterations, each of which gives a row.
+// CHECK-LABEL: func.func @loop
+func.func @loop(%x: tensor<3xf32> {onnx.name = "x"}) -> (!onnx.value, !onnx.value) {
+  %n = onnx.initializer "n" value dense<2> : tensor<i64> : tensor<i64>
+  %none = onnx.none : none
+  // CHECK: %[[A:.*]] = het.add %[[X:.*]], %[[X]]
+  // CHECK: %[[R:.*]] = het.reshape %[[A]] to [1, 3]
+  // CHECK: %[[B:.*]] = het.add %[[A]], %[[A]]
+  // CHECK: %[[S:.*]] = het.reshape %[[B]] to [1, 3]
+  // CHECK: %[[ROWS:.*]] = het.concat %[[R]], %[[S]] {dim = 0 : i64}
+  // CHECK: return %[[B]], %[[ROWS]]
+  %0:2 = onnx.node "Loop"(%n, %none, %x) opset 13 {body = "<GRAPH>"} : (tensor<i64>, none, tensor<3xf32>) -> (!onnx.value, !onnx.value)
+  bodies {
+  ^bb0(%i: !onnx.value, %c: !onnx.value, %v: !onnx.value):
+    %1 = onnx.node "Add"(%v, %v) opset 13 {} : (!onnx.value, !onnx.value) -> !onnx.value
+    onnx.yield %c, %1, %1 : !onnx.value, !onnx.value, !onnx.value
+  }
+  return %0#0, %0#1 : !onnx.value, !onnx.value
+}
