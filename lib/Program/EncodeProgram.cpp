@@ -42,16 +42,30 @@ ah_dtype dtypeOf(Type type) {
     return AH_BF16;
   if (type.isF64())
     return AH_F64;
+  if (isa<Float8E4M3FNType>(type))
+    return AH_F8_E4M3FN;
+  if (isa<Float8E4M3FNUZType>(type))
+    return AH_F8_E4M3FNUZ;
+  if (isa<Float8E5M2Type>(type))
+    return AH_F8_E5M2;
+  if (isa<Float8E5M2FNUZType>(type))
+    return AH_F8_E5M2FNUZ;
+  if (isa<Float4E2M1FNType>(type))
+    return AH_F4_E2M1;
   if (type.isInteger(1))
     return AH_BOOL;
+  if (type.isInteger(2))
+    return type.isUnsignedInteger() ? AH_U2 : AH_I2;
+  if (type.isInteger(4))
+    return type.isUnsignedInteger() ? AH_U4 : AH_I4;
   if (type.isInteger(8))
     return type.isUnsignedInteger() ? AH_U8 : AH_I8;
   if (type.isInteger(16))
     return type.isUnsignedInteger() ? AH_U16 : AH_I16;
   if (type.isInteger(32))
-    return AH_I32;
+    return type.isUnsignedInteger() ? AH_U32 : AH_I32;
   assert(type.isInteger(64) && "the importer admits no other element type");
-  return AH_I64;
+  return type.isUnsignedInteger() ? AH_U64 : AH_I64;
 }
 
 class Encoder {
@@ -427,6 +441,7 @@ FailureOr<std::string> Encoder::run() {
   header.objective = llvm::StringSwitch<uint32_t>(facts.objective)
                          .Case("causal", AH_CAUSAL)
                          .Case("masked", AH_MASKED)
+                         .Case("none", AH_NO_OBJECTIVE)
                          .Default(AH_GIVEN);
   header.ignore_index = facts.ignoreIndex;
   header.sequence_length = facts.sequenceLength;

@@ -7,6 +7,7 @@
 #include "autohet/Passes/Codegen/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -45,11 +46,39 @@ struct ExpandMath : autohet::impl::ExpandMathBase<ExpandMath> {
       else if (auto cosine = dyn_cast<math::CosOp>(op))
         rewriter.replaceOpWithNewOp<LLVM::CosOp>(op, cosine.getOperand());
     });
+    callErf();
     RewritePatternSet patterns(&getContext());
+    // Conversions that LLVM leaves to a library, which few machines have.
+    arith::populateExpandBFloat16Patterns(patterns);
     populateMathF32ExpansionPatterns(patterns, wanted);
     populateMathPolynomialApproximationPatterns(patterns, wanted);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
+  }
+
+  /// LLVM knows no erf, and the approximation is of single precision.
+  void callErf() {
+    SmallVector<math::ErfOp> calls;
+    getOperation().walk([&](math::ErfOp op) {
+      if (op.getType().isF64())
+        calls.push_back(op);
+    });
+    for (math::ErfOp op : calls) {
+      OpBuilder b(op);
+      auto module = op->getParentOfType<ModuleOp>();
+      auto erf = module.lookupSymbol<func::FuncOp>("erf");
+      if (!erf) {
+        OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
+        erf = func::FuncOp::create(
+            top, op.getLoc(), "erf",
+            top.getFunctionType({op.getType()}, {op.getType()}));
+        erf.setPrivate();
+      }
+      op.replaceAllUsesWith(
+          func::CallOp::create(b, op.getLoc(), erf, op.getOperand())
+              .getResult(0));
+      op.erase();
+    }
   }
 };
 

@@ -30,6 +30,17 @@ inline constexpr llvm::StringLiteral kMayFailAttr = "autohet.may_fail";
 inline constexpr llvm::StringLiteral kScratchOffsetsAttr =
     "autohet.scratch_offsets";
 
+/// Leaves only element types that kernels compute in or move; see
+/// LegalizeTypes.cpp.
+void legalizeTypes(mlir::func::FuncOp kernel);
+
+/// Whether elements of this type are a byte in memory that nothing but casts
+/// looks into; see SmallTypes.cpp.
+bool isStoredOnly(mlir::Type element);
+/// Replaces a cast from or to such a type by ops on bytes. The operand may be
+/// bytes already.
+void lowerSmallCast(het::CastOp op, mlir::Type from, mlir::Type to);
+
 void populateElementwiseLowering(mlir::RewritePatternSet &patterns);
 void populateReductionLowering(mlir::RewritePatternSet &patterns);
 void populateNormLowering(mlir::RewritePatternSet &patterns);
@@ -41,6 +52,7 @@ void populateRotaryLowering(mlir::RewritePatternSet &patterns);
 void populateDropoutLowering(mlir::RewritePatternSet &patterns);
 void populateIndexLowering(mlir::RewritePatternSet &patterns);
 void populateShapeLowering(mlir::RewritePatternSet &patterns);
+void populateOrderLowering(mlir::RewritePatternSet &patterns);
 
 //===----------------------------------------------------------------------===//
 // Building linalg
@@ -148,6 +160,17 @@ mlir::Value loadContext(mlir::OpBuilder &b, mlir::Location loc,
 void checkIndices(mlir::OpBuilder &b, mlir::Location loc, mlir::Operation *op,
                   mlir::Value indices, int64_t lower, int64_t upper,
                   std::optional<int64_t> except = std::nullopt);
+
+/// The same for tuples into the dims of `shape` that begin with `firstDim`:
+/// each column of `indices` has bounds of its own, and may be negative.
+void checkTuples(mlir::OpBuilder &b, mlir::Location loc, mlir::Operation *op,
+                 mlir::Value indices, llvm::ArrayRef<int64_t> shape,
+                 unsigned firstDim);
+
+/// An element of an integer tensor as an index, clamped to [0, extent), where
+/// negative ones count from the end.
+mlir::Value wrapToExtent(mlir::OpBuilder &b, mlir::Location loc,
+                         mlir::Value index, int64_t extent);
 
 } // namespace autohet
 

@@ -36,6 +36,7 @@ struct LowerHetToLinalg
                                      LLVM::LLVMPointerType::get(context), {},
                                      kernel.getLoc())))
       return signalPassFailure();
+    autohet::legalizeTypes(kernel);
     RewritePatternSet patterns(context);
     autohet::populateElementwiseLowering(patterns);
     autohet::populateReductionLowering(patterns);
@@ -48,6 +49,7 @@ struct LowerHetToLinalg
     autohet::populateDropoutLowering(patterns);
     autohet::populateIndexLowering(patterns);
     autohet::populateShapeLowering(patterns);
+    autohet::populateOrderLowering(patterns);
     // One walk is enough: no lowering makes het ops.
     walkAndApplyPatterns(kernel, std::move(patterns));
     WalkResult left = kernel.walk([](Operation *op) {

@@ -29,8 +29,10 @@ Value clampToExtent(OpBuilder &b, Location loc, Value index, int64_t extent) {
   return arith::IndexCastOp::create(b, loc, b.getIndexType(), index);
 }
 
-/// The same where negative indices count from the end.
-Value wrapToExtent(OpBuilder &b, Location loc, Value index, int64_t extent) {
+} // namespace
+
+Value autohet::wrapToExtent(OpBuilder &b, Location loc, Value index,
+                            int64_t extent) {
   Type type = index.getType();
   Value zero = intConstant(b, loc, type, 0);
   Value negative =
@@ -40,6 +42,31 @@ Value wrapToExtent(OpBuilder &b, Location loc, Value index, int64_t extent) {
   index = arith::SelectOp::create(b, loc, negative, fromEnd, index);
   return clampToExtent(b, loc, index, extent);
 }
+
+void autohet::checkTuples(OpBuilder &b, Location loc, Operation *op,
+                          Value indices, ArrayRef<int64_t> shape,
+                          unsigned firstDim) {
+  RankedTensorType type = typeOf(indices);
+  for (int64_t k = 0; k < type.getShape().back(); ++k) {
+    SmallVector<OpFoldResult> offsets(type.getRank(), b.getIndexAttr(0));
+    SmallVector<OpFoldResult> sizes =
+        getAsIndexOpFoldResult(b.getContext(), type.getShape());
+    SmallVector<OpFoldResult> ones(type.getRank(), b.getIndexAttr(1));
+    offsets.back() = b.getIndexAttr(k);
+    sizes.back() = b.getIndexAttr(1);
+    Value column =
+        tensor::ExtractSliceOp::create(b, loc, indices, offsets, sizes, ones);
+    int64_t extent = shape[firstDim + k];
+    // A contiguous copy: a strided view cannot be flattened.
+    Value copy =
+        buildMap(b, loc, column, b.getMultiDimIdentityMap(type.getRank()),
+                 typeOf(column).getShape(), type.getElementType(),
+                 [](OpBuilder &, Location, ValueRange s) { return s[0]; });
+    checkIndices(b, loc, op, copy, -extent, extent);
+  }
+}
+
+namespace {
 
 /// A boolean: whether `index` lies in [0, extent).
 Value isWithin(OpBuilder &b, Location loc, Value index, int64_t extent) {
@@ -193,24 +220,7 @@ struct LowerGatherNd : OpRewritePattern<GatherNdOp> {
     unsigned batchDims = op.getBatchDims();
     unsigned leading = indices.getRank() - 1;
     unsigned tuple = indices.getShape().back();
-    // Which row of a tuple is bad depends on its dim: check each column.
-    for (unsigned k = 0; k < tuple; ++k) {
-      SmallVector<OpFoldResult> offsets(indices.getRank(), b.getIndexAttr(0));
-      SmallVector<OpFoldResult> sizes =
-          getAsIndexOpFoldResult(b.getContext(), indices.getShape());
-      SmallVector<OpFoldResult> ones(indices.getRank(), b.getIndexAttr(1));
-      offsets.back() = b.getIndexAttr(k);
-      sizes.back() = b.getIndexAttr(1);
-      Value column = tensor::ExtractSliceOp::create(b, loc, op.getIndices(),
-                                                    offsets, sizes, ones);
-      int64_t extent = from.getDimSize(batchDims + k);
-      // A contiguous copy: a strided view cannot be flattened.
-      Value copy =
-          buildMap(b, loc, column, b.getMultiDimIdentityMap(indices.getRank()),
-                   typeOf(column).getShape(), indices.getElementType(),
-                   [](OpBuilder &, Location, ValueRange s) { return s[0]; });
-      checkIndices(b, loc, op, copy, -extent, extent);
-    }
+    checkTuples(b, loc, op, op.getIndices(), from.getShape(), batchDims);
     Value result = buildMap(
         b, loc, ValueRange{}, {}, type.getShape(), type.getElementType(),
         [&](OpBuilder &b, Location loc, ValueRange) -> Value {

@@ -45,8 +45,13 @@ struct LowerMatmul : OpRewritePattern<MatmulOp> {
       if (!expr)
         expr = b.getAffineDimExpr(next++);
     MLIRContext *context = b.getContext();
-    AffineMap result = AffineMap::getMultiDimIdentityMap(loops, context)
-                           .getMajorSubMap(type.getRank());
+    // Also where the result is a number, and the map of no dims.
+    AffineMap result =
+        AffineMap::get(loops, 0,
+                       AffineMap::getMultiDimIdentityMap(loops, context)
+                           .getResults()
+                           .take_front(type.getRank()),
+                       context);
     Value zeros =
         zeroTensor(b, op.getLoc(), type.getShape(), type.getElementType());
     b.replaceOp(

@@ -15,7 +15,8 @@ using namespace autohet::het;
 
 namespace {
 
-TypedAttr neutralElement(OpBuilder &b, ReduceKind kind, Type type) {
+TypedAttr neutralElement(OpBuilder &b, ReduceKind kind, Type type,
+                         bool isUnsigned) {
   auto floating = dyn_cast<FloatType>(type);
   switch (kind) {
   case ReduceKind::sum:
@@ -30,6 +31,9 @@ TypedAttr neutralElement(OpBuilder &b, ReduceKind kind, Type type) {
       return b.getFloatAttr(
           type, APFloat::getInf(floating.getFloatSemantics(), isMax));
     unsigned width = type.getIntOrFloatBitWidth();
+    if (isUnsigned)
+      return b.getIntegerAttr(type, isMax ? APInt::getMinValue(width)
+                                          : APInt::getMaxValue(width));
     return b.getIntegerAttr(type, isMax ? APInt::getSignedMinValue(width)
                                         : APInt::getSignedMaxValue(width));
   }
@@ -37,7 +41,8 @@ TypedAttr neutralElement(OpBuilder &b, ReduceKind kind, Type type) {
   llvm_unreachable("all kinds are listed");
 }
 
-Value combine(OpBuilder &b, Location loc, ReduceKind kind, Value acc, Value x) {
+Value combine(OpBuilder &b, Location loc, ReduceKind kind, bool isUnsigned,
+              Value acc, Value x) {
   bool floating = isa<FloatType>(x.getType());
   switch (kind) {
   case ReduceKind::sum:
@@ -52,10 +57,14 @@ Value combine(OpBuilder &b, Location loc, ReduceKind kind, Value acc, Value x) {
   case ReduceKind::max:
     if (floating)
       return arith::MaximumFOp::create(b, loc, acc, x);
+    if (isUnsigned)
+      return arith::MaxUIOp::create(b, loc, acc, x);
     return arith::MaxSIOp::create(b, loc, acc, x);
   case ReduceKind::min:
     if (floating)
       return arith::MinimumFOp::create(b, loc, acc, x);
+    if (isUnsigned)
+      return arith::MinUIOp::create(b, loc, acc, x);
     return arith::MinSIOp::create(b, loc, acc, x);
   }
   llvm_unreachable("all kinds are listed");
@@ -70,6 +79,7 @@ struct LowerReduce : OpRewritePattern<ReduceOp> {
     auto from = cast<RankedTensorType>(op.getOperand().getType());
     auto to = cast<RankedTensorType>(op.getResult().getType());
     Type element = from.getElementType();
+    bool isUnsigned = isUnsignedOp(op);
     unsigned rank = from.getRank();
     SmallVector<bool> reduced(rank, false);
     int64_t count = 1;
@@ -86,27 +96,30 @@ struct LowerReduce : OpRewritePattern<ReduceOp> {
       shape.push_back(from.getDimSize(d));
     }
     AffineMap map = AffineMap::get(rank, 0, kept, rewriter.getContext());
-    Value init = filledTensor(rewriter, loc, shape,
-                              neutralElement(rewriter, op.getKind(), element));
+    Value init = filledTensor(
+        rewriter, loc, shape,
+        neutralElement(rewriter, op.getKind(), element, isUnsigned));
     Value result =
         buildGeneric(rewriter, loc, op.getOperand(), init,
                      {rewriter.getMultiDimIdentityMap(rank), map}, reduced,
                      [&](OpBuilder &b, Location loc, ValueRange s) {
-                       return SmallVector<Value>{
-                           combine(b, loc, op.getKind(), s[1], s[0])};
+                       return SmallVector<Value>{combine(
+                           b, loc, op.getKind(), isUnsigned, s[1], s[0])};
                      })
             .front();
     if (op.getKind() == ReduceKind::mean) {
       AffineMap identity = rewriter.getMultiDimIdentityMap(shape.size());
-      result = buildMap(
-          rewriter, loc, result, identity, shape, element,
-          [&](OpBuilder &b, Location loc, ValueRange s) -> Value {
-            if (isa<FloatType>(element))
-              return arith::DivFOp::create(
-                  b, loc, s[0], floatConstant(b, loc, element, double(count)));
-            return arith::DivSIOp::create(b, loc, s[0],
-                                          intConstant(b, loc, element, count));
-          });
+      result = buildMap(rewriter, loc, result, identity, shape, element,
+                        [&](OpBuilder &b, Location loc, ValueRange s) -> Value {
+                          if (isa<FloatType>(element))
+                            return arith::DivFOp::create(
+                                b, loc, s[0],
+                                floatConstant(b, loc, element, double(count)));
+                          Value n = intConstant(b, loc, element, count);
+                          if (isUnsigned)
+                            return arith::DivUIOp::create(b, loc, s[0], n);
+                          return arith::DivSIOp::create(b, loc, s[0], n);
+                        });
     }
     rewriter.replaceOp(op, reshapeTensor(rewriter, loc, result, to.getShape()));
     return success();

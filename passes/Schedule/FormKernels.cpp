@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Gemm.h"
 #include "autohet/Dialect/Dist/Dist.h"
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Passes/Schedule/Passes.h"
@@ -26,8 +27,10 @@ namespace {
 
 /// Ops that are never part of a kernel.
 bool staysOutside(Operation *op) {
+  if (auto product = dyn_cast<het::MatmulOp>(op))
+    return isLibraryProduct(product);
   return op->getDialect()->getNamespace() != "het" ||
-         isa<het::MatmulOp, het::ReshapeOp, het::ParameterOp, het::GradientOp,
+         isa<het::ReshapeOp, het::ParameterOp, het::GradientOp,
              het::ConstantOp>(op);
 }
 
@@ -105,6 +108,8 @@ struct FormKernels : autohet::impl::FormKernelsBase<FormKernels> {
       if (func->hasAttr(dist::kProgramAttr))
         programs.push_back(func);
     for (func::FuncOp program : programs)
+      foldEmpty(program.getBody().front());
+    for (func::FuncOp program : programs)
       for (auto &group : Grouping(program.getBody().front()).groups)
         outline(*group);
     // Constants live on in the kernels; what is read by a product, which is
@@ -114,9 +119,43 @@ struct FormKernels : autohet::impl::FormKernelsBase<FormKernels> {
                program.getBody().front().getOps<het::ConstantOp>())) {
         if (constant->use_empty())
           constant.erase();
-        else
+        else if (!isEmpty(constant))
           outline(Group{{constant}});
       }
+  }
+
+  static bool isEmpty(Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && type.hasStaticShape() && type.getNumElements() == 0;
+  }
+
+  /// There is nothing to compute of a tensor without elements, and no memory to
+  /// pass: whoever reads it has it as a constant.
+  void foldEmpty(Block &block) {
+    OpBuilder b(&getContext());
+    b.setInsertionPointToStart(&block);
+    auto empty = [&](Value value) -> Value {
+      return het::ConstantOp::create(
+          b, value.getLoc(),
+          DenseElementsAttr::get(cast<RankedTensorType>(value.getType()),
+                                 ArrayRef<Attribute>()));
+    };
+    for (BlockArgument argument : block.getArguments())
+      if (isEmpty(argument))
+        argument.replaceUsesWithIf(empty(argument), [](OpOperand &use) {
+          return !isa<func::ReturnOp>(use.getOwner());
+        });
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      if (op.getDialect()->getNamespace() != "het" ||
+          isa<het::ConstantOp, het::ParameterOp>(op))
+        continue;
+      b.setInsertionPoint(&op);
+      for (Value result : op.getResults())
+        if (isEmpty(result))
+          result.replaceAllUsesWith(empty(result));
+      if (op.use_empty() && op.getNumResults() > 0)
+        op.erase();
+    }
   }
 
   /// `add_gelu`: the ops of the kernel, shortened where they are many.

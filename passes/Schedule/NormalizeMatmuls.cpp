@@ -73,7 +73,7 @@ struct NormalizeMatmuls
 
   void runOnOperation() override {
     getOperation().walk([&](het::MatmulOp op) {
-      if (matchGemm(op))
+      if (!isLibraryProduct(op) || matchGemm(op))
         return;
       OpBuilder builder(op);
       SmallVector<int64_t> lhsBatch(op.getLhsBatch()),
@@ -107,6 +107,10 @@ struct NormalizeMatmuls
 };
 
 } // namespace
+
+bool autohet::isLibraryProduct(het::MatmulOp op) {
+  return op.getType().getElementType().isF32();
+}
 
 std::optional<GemmShape> autohet::matchGemm(het::MatmulOp op) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());

@@ -90,7 +90,7 @@ void ProgramEmitter::emitResults(int64_t microbatch) {
     auto name = func.getResultAttrOfType<StringAttr>(i, het::kNameAttr);
     if (!name)
       continue;
-    if (name.getValue() == "loss")
+    if (isLoss(name))
       exec::LossOp::create(compute->builder, value.getLoc(), bufferOf(value),
                            microbatch);
     else
@@ -186,7 +186,9 @@ LogicalResult ProgramEmitter::emitOp(Operation *op, int64_t microbatch) {
       exec::CopyOp::create(builder, op->getLoc(), value, box, 0);
     return success();
   }
-  if (isa<het::ReshapeOp, het::ParameterOp, func::ReturnOp>(op))
+  // Constants that are left have no elements.
+  if (isa<het::ReshapeOp, het::ParameterOp, het::ConstantOp, func::ReturnOp>(
+          op))
     return success();
   return op->emitOpError(
       "is neither a kernel nor a command; run exec-form-kernels first");

@@ -150,7 +150,7 @@ LogicalResult ProgramEmitter::declarePorts() {
   auto returns = func.getBody().front().getTerminator();
   for (auto [i, value] : llvm::enumerate(returns->getOperands())) {
     auto name = func.getResultAttrOfType<StringAttr>(i, het::kNameAttr);
-    if (!name || name.getValue() == "loss")
+    if (!name || isLoss(name))
       continue;
     auto type = tensorOf(value);
     auto list = [&, result = i](StringRef attribute,

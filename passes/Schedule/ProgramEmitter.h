@@ -107,6 +107,16 @@ private:
   void emitSend(dist::SendOp op, int64_t microbatch);
   void emitRecv(dist::RecvOp op, int64_t microbatch);
   void emitResults(int64_t microbatch);
+  /// Whether a result is the loss of training, and no output called so.
+  bool isLoss(StringAttr name) {
+    return name.getValue() == "loss" &&
+           llvm::any_of(func.getArguments(), [&](BlockArgument argument) {
+             auto role = func.getArgAttrOfType<StringAttr>(
+                 argument.getArgNumber(), het::kRoleAttr);
+             return role && (role.getValue() == "labels" ||
+                             role.getValue() == "inverse_label_count");
+           });
+  }
   LogicalResult emitUpdate(dist::UpdateOp op);
   void flushWaits(int64_t microbatch);
   void findLateExchange();

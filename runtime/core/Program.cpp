@@ -9,15 +9,35 @@
 namespace autohet::runtime {
 
 uint32_t dtypeBytes(uint8_t dtype) {
-  static const uint8_t bytes[] = {4, 2, 2, 8, 1, 1, 2, 2, 4, 8, 1};
+  static const uint8_t bytes[] = {4, 2, 2, 8, 1, 1, 2, 2, 4, 8, 1,
+                                  4, 8, 1, 1, 1, 1, 1, 1, 1, 1, 1};
   return bytes[dtype];
 }
 
 const char *dtypeName(uint8_t dtype) {
-  static const char *const names[] = {
-      "float32", "float16", "bfloat16", "float64", "int8", "uint8",
-      "int16",   "uint16",  "int32",    "int64",   "bool"};
-  return dtype <= AH_BOOL ? names[dtype] : "unknown";
+  static const char *const names[] = {"float32",
+                                      "float16",
+                                      "bfloat16",
+                                      "float64",
+                                      "int8",
+                                      "uint8",
+                                      "int16",
+                                      "uint16",
+                                      "int32",
+                                      "int64",
+                                      "bool",
+                                      "uint32",
+                                      "uint64",
+                                      "float8_e4m3fn",
+                                      "float8_e4m3fnuz",
+                                      "float8_e5m2",
+                                      "float8_e5m2fnuz",
+                                      "uint4",
+                                      "int4",
+                                      "float4_e2m1",
+                                      "uint2",
+                                      "int2"};
+  return dtype < AH_DTYPE_COUNT ? names[dtype] : "unknown";
 }
 
 const char *kindName(uint8_t kind) {
@@ -87,7 +107,8 @@ private:
                     uint64_t(header.microbatches) * header.microbatch_size <=
                 header.global_batch,
             "header", 0, "microbatches outside the global batch");
-    require(header.optimizer <= AH_NO_OPTIMIZER && header.objective <= AH_GIVEN,
+    require(header.optimizer <= AH_NO_OPTIMIZER &&
+                header.objective <= AH_NO_OBJECTIVE,
             "header", 0, "unknown optimizer or objective");
     require(header.space_bytes[AH_SPACE_SCALAR] >= 64 * AH_SCALAR_COUNT,
             "header", 0, "scalar space too small");
@@ -143,7 +164,7 @@ private:
       const ah_buffer &buffer = program.buffers[index];
       checkName(buffer.name, "buffer", index);
       require(buffer.space < AH_SPACE_COUNT, "buffer", index, "unknown space");
-      require(buffer.dtype <= AH_BOOL, "buffer", index, "unknown dtype");
+      require(buffer.dtype < AH_DTYPE_COUNT, "buffer", index, "unknown dtype");
       checkShape(buffer.shape, buffer.rank, "buffer", index);
       require(buffer.slots > 0, "buffer", index, "no slot");
       uint64_t end = 0;
@@ -182,7 +203,8 @@ private:
     for (uint32_t index = 0; index < program.parameters.size(); ++index) {
       const ah_parameter &parameter = program.parameters[index];
       checkName(parameter.name, "parameter", index);
-      require(parameter.dtype <= AH_BOOL, "parameter", index, "unknown dtype");
+      require(parameter.dtype < AH_DTYPE_COUNT, "parameter", index,
+              "unknown dtype");
       checkShape(parameter.global_shape, parameter.rank, "parameter", index);
       checkShape(parameter.box_size, parameter.rank, "parameter", index);
       for (unsigned dim = 0; dim < parameter.rank; ++dim)
@@ -211,7 +233,7 @@ private:
     for (uint32_t index = 0; index < ports.size(); ++index) {
       const ah_port &port = ports[index];
       checkName(port.name, table, index);
-      require(port.dtype <= AH_BOOL, table, index, "unknown dtype");
+      require(port.dtype < AH_DTYPE_COUNT, table, index, "unknown dtype");
       require(port.kind <= AH_BIND_ARANGE, table, index, "unknown binding");
       checkShape(port.shape, port.rank, table, index);
       require(port.batch_dim >= -1 && port.batch_dim < port.rank, table, index,

@@ -31,7 +31,12 @@ extern "C" {
 
 typedef enum ah_dtype {
   AH_F32 = 0, AH_F16 = 1, AH_BF16 = 2, AH_F64 = 3,
-  AH_I8 = 4, AH_U8 = 5, AH_I16 = 6, AH_U16 = 7, AH_I32 = 8, AH_I64 = 9, AH_BOOL = 10
+  AH_I8 = 4, AH_U8 = 5, AH_I16 = 6, AH_U16 = 7, AH_I32 = 8, AH_I64 = 9, AH_BOOL = 10,
+  AH_U32 = 11, AH_U64 = 12,
+  /* Only stored and converted. One element a byte; packed in files. */
+  AH_F8_E4M3FN = 13, AH_F8_E4M3FNUZ = 14, AH_F8_E5M2 = 15, AH_F8_E5M2FNUZ = 16,
+  AH_U4 = 17, AH_I4 = 18, AH_F4_E2M1 = 19, AH_U2 = 20, AH_I2 = 21,
+  AH_DTYPE_COUNT = 22
 } ah_dtype;
 
 /* Where a buffer lives. Each space is one allocation of the device. */
@@ -161,7 +166,8 @@ typedef enum ah_binding {
   AH_BIND_ZEROS = 4, AH_BIND_ARANGE = 5
 } ah_binding;
 
-typedef enum ah_objective { AH_CAUSAL = 0, AH_MASKED = 1, AH_GIVEN = 2 } ah_objective;
+/* AH_NO_OBJECTIVE: the program only computes outputs (inference). */
+typedef enum ah_objective { AH_CAUSAL = 0, AH_MASKED = 1, AH_GIVEN = 2, AH_NO_OBJECTIVE = 3 } ah_objective;
 
 typedef struct ah_stream {
   uint32_t name;
