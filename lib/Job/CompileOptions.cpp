@@ -22,6 +22,7 @@ const std::vector<JobOption> &autohet::compileOptions() {
       {"schedule", "KIND", "order of microbatches without a plan"},
       {"state-owner", "WHO", "who updates a parameter without a plan"},
       // Model
+      {"mode", "KIND", "training (default) or inference"},
       {"dim", "NAME=N", "extent of a symbolic dim", true},
       {"batch-dim", "NAME", "the symbolic dim that counts samples"},
       {"tie", "NAME=OTHER", "make two constants one parameter", true},

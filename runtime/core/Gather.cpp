@@ -3,7 +3,9 @@
 #include "core/Gather.h"
 
 #include "core/Error.h"
+#include "data/TensorFile.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -128,6 +130,26 @@ std::vector<Piece> gatherPieces(const Program &program,
   return pieces;
 }
 
+uint64_t agreeOnMost(const Program &program, const ah_worker_link &link,
+                     uint64_t value, const char *what) {
+  if (!link.table)
+    return value;
+  uint32_t rank = program.header().rank, world = program.header().world_size;
+  if (rank != 0) {
+    transferNow(link, true, 0, 0, &value, sizeof value, what);
+    transferNow(link, false, 0, 1, &value, sizeof value, what);
+    return value;
+  }
+  for (uint32_t peer = 1; peer < world; ++peer) {
+    uint64_t theirs;
+    transferNow(link, false, peer, 0, &theirs, sizeof theirs, what);
+    value = std::max(value, theirs);
+  }
+  for (uint32_t peer = 1; peer < world; ++peer)
+    transferNow(link, true, peer, 1, &value, sizeof value, what);
+  return value;
+}
+
 void writePieces(const std::string &path, const std::vector<Piece> &pieces,
                  const Aliases &aliases) {
   std::map<std::string, std::vector<const Piece *>> byName;
@@ -168,7 +190,7 @@ void writePieces(const std::string &path, const std::vector<Piece> &pieces,
            return static_cast<const void *>(whole->data());
          }});
   }
-  writeSafetensors(path, sources);
+  writeTensors(path, sources);
 }
 
 std::string findDifferentCopies(const std::vector<Piece> &pieces) {

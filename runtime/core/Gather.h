@@ -32,9 +32,13 @@ std::vector<Piece> gatherPieces(const Program &program,
                                 const ah_worker_link &link,
                                 std::vector<Piece> pieces, const char *what);
 
-/// Puts pieces together and writes them, sorted by name; a tensor of which
-/// `aliases` has other names is there under each. Throws AH_ERROR_INTERNAL
-/// where an element is missing.
+/// The largest of all ranks' values. Every rank calls it, outside of steps.
+uint64_t agreeOnMost(const Program &program, const ah_worker_link &link,
+                     uint64_t value, const char *what);
+
+/// Puts pieces together and writes them (writeTensors), sorted by name; a
+/// tensor of which `aliases` has other names is there under each. Throws
+/// AH_ERROR_INTERNAL where an element is missing.
 void writePieces(const std::string &path, const std::vector<Piece> &pieces,
                  const Aliases &aliases = {});
 

@@ -2,7 +2,7 @@
 //
 // The same executable is supervisor and worker: without ah_worker_device() it
 // checks the command line, so that a mistake costs no process, and supervises;
-// with it, it trains on that device.
+// with it, it computes on that device.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,6 +11,7 @@
 #include "autohet/runtime/streams.h"
 
 #include "core/Error.h"
+#include "core/Inference.h"
 #include "core/StandardOutput.h"
 #include "core/Trainer.h"
 #include "data/Checksum.h"
@@ -89,10 +90,13 @@ static void describe(const ah_node_image &image) {
   }
 }
 
-static void train(const ah_node_image &image, int64_t device,
-                  const NodeOptions &options, const ah_worker_link &link) {
+static void work(const ah_node_image &image, int64_t device,
+                 const NodeOptions &options, const ah_worker_link &link) {
   Program program(deviceImage(image, device), nodeName(image));
-  Trainer(program, options, link, executableFolder()).run();
+  if (program.header().objective == AH_NO_OBJECTIVE)
+    InferenceRun(program, options, link, executableFolder()).run();
+  else
+    Trainer(program, options, link, executableFolder()).run();
 }
 
 static ah_status runWorker(const ah_node_image &image, int64_t device,
@@ -102,7 +106,7 @@ static ah_status runWorker(const ah_node_image &image, int64_t device,
   link.struct_bytes = sizeof link;
   ah_status status = ah_worker_join(&image, device, &supervisor, &link);
   if (status == AH_OK)
-    status = guarded([&] { train(image, device, options, link); });
+    status = guarded([&] { work(image, device, options, link); });
   ah_worker_leave(&link, status, status == AH_OK ? nullptr : ah_last_error());
   return status;
 }
@@ -117,7 +121,7 @@ static ah_status runAlone(const ah_node_image &image,
            deviceImage(image, 0).program->world_size);
     static ah_board board;
     ah_worker_link link = {sizeof link, 0, nullptr, nullptr, &board};
-    train(image, 0, options, link);
+    work(image, 0, options, link);
   });
 }
 

@@ -22,6 +22,7 @@ struct Option {
   const char *help;
   std::function<void(NodeOptions &, const std::string &)> set;
   bool changesNumbers = false;
+  bool repeats = false;
 };
 struct Group {
   const char *title;
@@ -152,11 +153,11 @@ static const std::vector<Group> &groups() {
                oneOf<bool>(v, {{"shuffled", true}, {"sequential", false}});
          },
          true},
-        {"inputs", "FILE",
-         "safetensors, one tensor an input; dim 0 holds k global batches, step "
-         "s uses "
-         "number s mod k",
-         text(&O::inputs), true},
+        {"inputs", "FILE|NAME=FILE",
+         "may be repeated: safetensors with one tensor an input, or the one "
+         "tensor of input NAME as .npy, .pb (ONNX) or .raw; the batch dim "
+         "holds k global batches, step s uses number s mod k",
+         [](O &o, S v) { o.inputs.push_back(v); }, true, true},
         {"labels", "FILE",
          "safetensors with the labels, aligned with the outputs: not "
          "shifted",
@@ -198,8 +199,10 @@ static const std::vector<Group> &groups() {
        {{"save-loss", "FILE", "JSON lines: step, loss, gradient_norm, lr",
          text(&O::saveLoss)},
         {"save-outputs", "FILE",
-         "safetensors: the model's outputs at the first step; with {step} in "
-         "FILE, at every step, a file each",
+         "safetensors: the model's outputs at the first step (inference: of "
+         "all "
+         "batches); with {step} in FILE, at every step, a file each; with "
+         "{name}, an output each, as .npy, .pb, .raw or .safetensors",
          text(&O::saveOutputs)},
         {"save-gradients", "FILE",
          "safetensors: gradients of the first step, before clipping and "
@@ -299,7 +302,7 @@ std::vector<OptionInfo> optionInfos() {
   std::vector<OptionInfo> infos;
   for (const Group &group : groups())
     for (const Option &option : group.options)
-      infos.push_back({option.name, option.value, option.help});
+      infos.push_back({option.name, option.value, option.help, option.repeats});
   return infos;
 }
 
@@ -367,8 +370,8 @@ NodeOptions parseOptions(int argc, char **argv) {
 std::string helpText(const char *program) {
   std::string result =
       format("Usage: %s [options]\n\n"
-             "Trains the model that this executable was compiled for, together "
-             "with the\n"
+             "Trains or runs the model that this executable was compiled for, "
+             "together with the\n"
              "executables of the job's other nodes. Start it once a node, by "
              "autohet-run, mpirun,\n"
              "srun or by hand; a job of one node needs nothing else.\n\n"

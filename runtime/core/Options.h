@@ -26,7 +26,8 @@ struct NodeOptions {
   // What it reads
   std::string data, dataDtype;
   bool shuffled = true;
-  std::string inputs, labels, weights, weightsIndex;
+  std::vector<std::string> inputs; // FILE or NAME=FILE
+  std::string labels, weights, weightsIndex;
   int64_t maskToken = -1;
   double maskProbability = 0.15;
   // Optimizer; unset: the checkpoint's, else PyTorch's defaults for the kind
@@ -69,6 +70,7 @@ struct OptionInfo {
   const char *name;
   const char *value; ///< null: a flag; "[...]": the value may be left out
   const char *help;
+  bool repeats; ///< may be given several times
 };
 std::vector<OptionInfo> optionInfos();
 /// Those that a job file may hold: not the ones of a node's place in its job,

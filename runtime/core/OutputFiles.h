@@ -31,10 +31,11 @@ class StepFile {
 public:
   explicit StepFile(const std::string &path)
       : path(path), placeholder(path.find("{step}")) {}
+  bool empty() const { return path.empty(); }
+  bool isPerStep() const { return placeholder != std::string::npos; }
   /// Whether there is one of `step`, in a run that begins with `firstStep`.
   bool holds(uint64_t step, uint64_t firstStep) const {
-    return !path.empty() &&
-           (step == firstStep || placeholder != std::string::npos);
+    return !path.empty() && (step == firstStep || isPerStep());
   }
   std::string pathOf(uint64_t step) const;
 

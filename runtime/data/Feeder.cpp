@@ -7,9 +7,7 @@
 namespace autohet::runtime {
 
 Feeder::Feeder(const Program &program, const FeedOptions &options)
-    : program(program), options(options) {
-  if (!options.inputs.empty())
-    inputFile = std::make_unique<SafetensorsFile>(options.inputs);
+    : program(program), options(options), inputFiles(options.inputs) {
   if (!options.labels.empty())
     labelFile = std::make_unique<SafetensorsFile>(options.labels);
   for (const ah_port &port : program.inputs) {
@@ -18,23 +16,19 @@ Feeder::Feeder(const Program &program, const FeedOptions &options)
       labels = sources.back().get();
   }
   // With several devices a tensor may be for another one.
-  if (inputFile && program.header().world_size == 1)
-    for (const TensorInfo &info : inputFile->tensors()) {
-      bool known = false;
-      for (const ah_port &port : program.inputs)
-        known |= info.name == program.string(port.name);
-      if (!known)
-        texts.push_back(
-            format("'%s': the program has no input '%s'; it is not used",
-                   options.inputs.c_str(), info.name.c_str()));
-    }
+  if (program.header().world_size == 1) {
+    std::vector<std::string> names;
+    for (const ah_port &port : program.inputs)
+      names.push_back(program.string(port.name));
+    for (std::string &text : inputFiles.findUnused(names))
+      texts.push_back(std::move(text));
+  }
 }
 
 std::unique_ptr<Source> Feeder::fromInputs(const ah_port &port) {
-  const TensorInfo *info =
-      inputFile ? inputFile->find(program.string(port.name)) : nullptr;
-  return info ? makeFileSource(program, port, *inputFile, *info, port.role == 1)
-              : nullptr;
+  std::optional<FileTensor> tensor = inputFiles.find(program, port);
+  return tensor ? makeFileSource(program, port, *tensor, port.role == 1)
+                : nullptr;
 }
 
 std::unique_ptr<Source> Feeder::choose(const ah_port &port) {
@@ -53,10 +47,11 @@ std::unique_ptr<Source> Feeder::choose(const ah_port &port) {
          program.string(port.name));
   default:
     fail(AH_ERROR_INPUT,
-         "input '%s' has no values: give it in --inputs=FILE, or bind it when "
-         "compiling "
+         "input '%s' has no values: give it in --inputs=FILE or "
+         "--inputs=%s=FILE, or bind it when compiling "
          "(--bind %s=tokens|labels|ones|zeros|arange)",
-         program.string(port.name), program.string(port.name));
+         program.string(port.name), program.string(port.name),
+         program.string(port.name));
   }
 }
 
@@ -69,7 +64,11 @@ std::unique_ptr<Source> Feeder::chooseLabels(const ah_port &port) {
       info = &labelFile->tensors()[0];
     if (!info)
       info = &labelFile->get(program.string(port.name)); // throws
-    return makeFileSource(program, port, *labelFile, *info, true);
+    return makeFileSource(
+        program, port,
+        {"'" + labelFile->path() + "', tensor '" + info->name + "'", *info,
+         labelFile->data(*info)},
+        true);
   }
   if (auto source = fromInputs(port))
     return source;
@@ -120,6 +119,13 @@ uint64_t Feeder::countLabels(uint64_t step) {
          "%lld)",
          (unsigned long long)step, (long long)program.header().ignore_index);
   return count;
+}
+
+uint64_t Feeder::fileBatches() const {
+  uint64_t most = 1;
+  for (const std::unique_ptr<Source> &source : sources)
+    most = std::max(most, source->batches());
+  return most;
 }
 
 uint64_t Feeder::batches() {

@@ -14,8 +14,9 @@
 namespace autohet::runtime {
 
 struct FeedOptions {
-  std::string inputs, labels; // safetensors; see --inputs, --labels
-  Text::Options text;         // empty path: no token data
+  std::vector<std::string> inputs; // see TensorFiles
+  std::string labels;              // safetensors; see --labels
+  Text::Options text;              // empty path: no token data
 };
 
 class Feeder {
@@ -34,6 +35,8 @@ public:
   uint64_t countLabels(uint64_t step);
   /// How many whole global batches the token data has; ~0 where it never ends.
   uint64_t batches();
+  /// How many different global batches the files of `--inputs` hold.
+  uint64_t fileBatches() const;
   const std::vector<std::string> &warnings() const { return texts; }
 
 private:
@@ -45,7 +48,8 @@ private:
 
   const Program &program;
   FeedOptions options;
-  std::unique_ptr<SafetensorsFile> inputFile, labelFile;
+  TensorFiles inputFiles;
+  std::unique_ptr<SafetensorsFile> labelFile;
   std::shared_ptr<Text> text;
   std::vector<std::unique_ptr<Source>> sources;
   Source *labels = nullptr;

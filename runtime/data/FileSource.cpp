@@ -28,6 +28,10 @@ static auto visitInteger(uint8_t dtype, Visit &&visit) {
     return visit(uint16_t());
   case AH_I32:
     return visit(int32_t());
+  case AH_U32:
+    return visit(uint32_t());
+  case AH_U64:
+    return visit(uint64_t());
   case AH_I64:
     return visit(int64_t());
   default:
@@ -64,19 +68,18 @@ int64_t sampleElements(const ah_port &port) {
 }
 
 static bool isInteger(uint8_t dtype) {
-  return dtype >= AH_I8 && dtype <= AH_BOOL;
+  return dtype >= AH_I8 && dtype <= AH_U64; // those that are computed with
 }
 
 namespace {
 class FileSource : public Source {
 public:
   FileSource(const Program &program, const ah_port &port,
-             const SafetensorsFile &file, const TensorInfo &info, bool isLabels)
-      : program(program), port(port), box(Box::whole(info.shape)),
+             const FileTensor &tensor, bool isLabels)
+      : program(program), port(port), box(Box::whole(tensor.info.shape)),
         globalBatch(program.header().global_batch) {
-    std::string where = "'" + file.path() + "', tensor '" + info.name + "'";
-    checkShape(where, info);
-    convert(where, file.data(info), info, isLabels);
+    checkShape(tensor.where, tensor.info);
+    convert(tensor.where, tensor.data, tensor.info, isLabels);
     if (isLabels)
       count();
   }
@@ -88,6 +91,7 @@ public:
   }
 
   uint64_t countLabels(uint64_t step) override { return counts[step % blocks]; }
+  uint64_t batches() const override { return blocks; }
 
 private:
   void checkShape(const std::string &where, const TensorInfo &info) {
@@ -112,10 +116,16 @@ private:
   void convert(const std::string &where, const char *from,
                const TensorInfo &info, bool isLabels) {
     bool integers = isInteger(info.dtype);
+    // Writers without a bfloat16 write the integers of its bits.
+    if (info.dtype == AH_U16 && port.dtype == AH_BF16) {
+      data.assign(from, from + info.bytes);
+      return;
+    }
     if (info.dtype != port.dtype && !integers)
       fail(AH_ERROR_INPUT, "%s is %s, wanted %s", where.c_str(),
            info.dtypeText.c_str(), dtypeName(port.dtype));
-    if (!integers) {
+    bool isChecked = isLabels || port.vocabulary > 0;
+    if (!integers || (info.dtype == port.dtype && !isChecked)) {
       data.assign(from, from + info.bytes);
       return;
     }
@@ -229,9 +239,9 @@ private:
 
 std::unique_ptr<Source> makeFileSource(const Program &program,
                                        const ah_port &port,
-                                       const SafetensorsFile &file,
-                                       const TensorInfo &info, bool isLabels) {
-  return std::make_unique<FileSource>(program, port, file, info, isLabels);
+                                       const FileTensor &tensor,
+                                       bool isLabels) {
+  return std::make_unique<FileSource>(program, port, tensor, isLabels);
 }
 
 std::unique_ptr<Source> makeShiftedSource(const Program &program,

@@ -30,11 +30,11 @@ static const NamedDtype dtypes[] = {{"F32", 32, AH_F32},
                                     {"I32", 32, AH_I32},
                                     {"I64", 64, AH_I64},
                                     {"BOOL", 8, AH_BOOL},
-                                    {"U32", 32, foreignDtype},
-                                    {"U64", 64, foreignDtype},
+                                    {"U32", 32, AH_U32},
+                                    {"U64", 64, AH_U64},
                                     {"C64", 64, foreignDtype},
-                                    {"F8_E4M3", 8, foreignDtype},
-                                    {"F8_E5M2", 8, foreignDtype},
+                                    {"F8_E4M3", 8, AH_F8_E4M3FN},
+                                    {"F8_E5M2", 8, AH_F8_E5M2},
                                     {"F8_E8M0", 8, foreignDtype},
                                     {"F6_E2M3", 6, foreignDtype},
                                     {"F6_E3M2", 6, foreignDtype},
@@ -183,6 +183,10 @@ void writeSafetensors(const std::string &path,
     for (const NamedDtype &candidate : dtypes)
       if (candidate.dtype == tensor.dtype)
         dtype = candidate.name;
+    if (!dtype)
+      fail(AH_ERROR_INPUT,
+           "'%s': safetensors have no %s, of which tensor '%s' is",
+           path.c_str(), dtypeName(tensor.dtype), tensor.name.c_str());
     uint64_t bytes =
         uint64_t(elementCount(tensor.shape.data(), tensor.shape.size())) *
         dtypeBytes(tensor.dtype);

@@ -18,7 +18,7 @@
 
 namespace autohet::runtime {
 
-/// A dtype that files may hold and programs do not (F8_E4M3, U64, ...).
+/// A dtype that files may hold and programs do not (F8_E4M3, C64, ...).
 constexpr uint8_t foreignDtype = 0xff;
 
 struct TensorInfo {

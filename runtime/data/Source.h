@@ -4,7 +4,7 @@
 #define AUTOHET_RUNTIME_DATA_SOURCE_H
 
 #include "core/Program.h"
-#include "data/Safetensors.h"
+#include "data/TensorFile.h"
 #include "data/Tokens.h"
 
 #include <memory>
@@ -19,6 +19,8 @@ public:
   virtual void fill(uint64_t step, uint64_t firstSample, char *to) = 0;
   /// Labels that count, in step's global batch.
   virtual uint64_t countLabels(uint64_t step) = 0;
+  /// How many different global batches it has, one after the other.
+  virtual uint64_t batches() const { return 1; }
 };
 
 /// Samples of token data, and the labels that an objective makes of them.
@@ -56,11 +58,10 @@ private:
   std::optional<SampleOrder> order;
 };
 
-/// The tensor `info` of `file`, whose samples are any number of global batches.
+/// A tensor of a file, whose samples are any number of global batches.
 std::unique_ptr<Source> makeFileSource(const Program &program,
                                        const ah_port &port,
-                                       const SafetensorsFile &file,
-                                       const TensorInfo &info, bool isLabels);
+                                       const FileTensor &tensor, bool isLabels);
 /// The tokens of `tokens`, shifted by one; the last of a sample is not counted.
 std::unique_ptr<Source> makeShiftedSource(const Program &program,
                                           const ah_port &port,

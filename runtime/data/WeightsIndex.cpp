@@ -8,7 +8,7 @@ namespace autohet::runtime {
 
 static uint8_t readDtype(const Fields &fields) {
   std::string text = fields.string("dtype");
-  for (uint8_t dtype = 0; dtype <= AH_BOOL; ++dtype)
+  for (uint8_t dtype = 0; dtype <= AH_U64; ++dtype)
     if (text == dtypeName(dtype))
       return dtype;
   fields.wrong("unknown dtype '" + text + "'");

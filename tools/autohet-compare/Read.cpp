@@ -11,9 +11,8 @@
 #include "autohet/runtime/program.h"
 #include "core/Error.h"
 #include "core/Json.h"
-#include "data/Safetensors.h"
+#include "data/TensorFile.h"
 
-#include <cmath>
 #include <cstring>
 #include <fstream>
 
@@ -22,69 +21,13 @@ using namespace autohet::compare;
 
 namespace {
 
-double fromHalf(uint16_t bits) {
-  int exponent = (bits >> 10) & 0x1f, mantissa = bits & 0x3ff;
-  double magnitude = exponent == 0 ? std::ldexp(mantissa, -24)
-                     : exponent == 31
-                         ? (mantissa ? NAN : INFINITY)
-                         : std::ldexp(mantissa + 1024, exponent - 25);
-  return bits & 0x8000 ? -magnitude : magnitude;
-}
-
-double fromBrainFloat(uint16_t bits) {
-  uint32_t wide = uint32_t(bits) << 16;
-  float value;
-  std::memcpy(&value, &wide, sizeof(value));
-  return value;
-}
-
-/// Copies, because a tensor in a file need not be aligned.
-template <typename T, typename Convert>
-std::vector<double> widen(const char *data, int64_t count, Convert convert) {
-  std::vector<double> values(count);
-  for (int64_t i = 0; i < count; ++i) {
-    T value;
-    std::memcpy(&value, data + i * sizeof(T), sizeof(T));
-    values[i] = convert(value);
-  }
-  return values;
-}
-
-template <typename T>
-std::vector<double> widen(const char *data, int64_t count) {
-  return widen<T>(data, count, [](T value) { return double(value); });
-}
-
 std::vector<double> widen(const runtime::TensorInfo &tensor, const char *data,
                           const std::string &path) {
-  int64_t count = tensor.elements();
-  switch (tensor.dtype) {
-  case AH_F32:
-    return widen<float>(data, count);
-  case AH_F64:
-    return widen<double>(data, count);
-  case AH_F16:
-    return widen<uint16_t>(data, count, fromHalf);
-  case AH_BF16:
-    return widen<uint16_t>(data, count, fromBrainFloat);
-  case AH_I8:
-    return widen<int8_t>(data, count);
-  case AH_U8:
-    return widen<uint8_t>(data, count);
-  case AH_BOOL:
-    return widen<uint8_t>(data, count);
-  case AH_I16:
-    return widen<int16_t>(data, count);
-  case AH_U16:
-    return widen<uint16_t>(data, count);
-  case AH_I32:
-    return widen<int32_t>(data, count);
-  case AH_I64:
-    return widen<int64_t>(data, count);
-  }
-  runtime::fail(AH_ERROR_INPUT,
-                "%s: tensor '%s' has dtype %s, which cannot be compared",
-                path.c_str(), tensor.name.c_str(), tensor.dtypeText.c_str());
+  if (tensor.dtype == runtime::foreignDtype)
+    runtime::fail(AH_ERROR_INPUT,
+                  "%s: tensor '%s' has dtype %s, which cannot be compared",
+                  path.c_str(), tensor.name.c_str(), tensor.dtypeText.c_str());
+  return runtime::toDoubles(tensor.dtype, data, tensor.elements());
 }
 
 std::vector<Series> readTensors(const std::string &path) {

@@ -226,6 +226,8 @@ LogicalResult Compiler::readPlan() {
   if (!read)
     return error(read.takeError());
   plan = std::move(*read);
+  if (options.inference)
+    plan.optimizer = OptimizerKind::None;
   if (options.globalBatch && options.globalBatch != plan.global_batch)
     return error("--global-batch " + llvm::Twine(options.globalBatch) +
                  ", but the plan " + options.plan + " is for " +
@@ -313,6 +315,9 @@ FailureOr<OwningOpRef<ModuleOp>> Compiler::modelPhase(int64_t batch,
   OwningOpRef<ModuleOp> model = importOnnxFile(options.model, context);
   if (!model)
     return failure();
+  for (auto graph : model->getOps<func::FuncOp>())
+    if (failed(bindValues(graph, options.binds)))
+      return failure();
   ModelPipelineOptions pipeline;
   pipeline.batch = batch;
   pipeline.batchDim = options.batchDim;
@@ -325,6 +330,7 @@ FailureOr<OwningOpRef<ModuleOp>> Compiler::modelPhase(int64_t batch,
   pipeline.output = options.lossOutput;
   pipeline.ignoreIndex = options.ignoreIndex;
   pipeline.differentiate = differentiate;
+  pipeline.inference = options.inference;
   PassManager passes(&context);
   buildModelPipeline(passes, pipeline);
   if (failed(passes.run(*model)))
@@ -367,6 +373,13 @@ LogicalResult Compiler::buildModels() {
 /// A model at a microbatch of 1 cannot show whether samples would meet, nor
 /// along which dim: where the file's batch is free, it is looked at with two.
 LogicalResult Compiler::lookAtTwoSamples(func::FuncOp one) {
+  auto countsSamples = [&](BlockArgument argument) {
+    auto dim = one.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
+                                                 het::kBatchDimAttr);
+    return dim && dim.getInt() >= 0;
+  };
+  if (options.inference && llvm::none_of(one.getArguments(), countsSamples))
+    return success();
   FailureOr<int64_t> inFile = batchOfFile();
   if (failed(inFile) || *inFile != 0)
     return success(succeeded(inFile));
@@ -622,7 +635,7 @@ LogicalResult Compiler::emitNodes() {
     about.node = image.node;
     about.deviceIndex = index;
     about.optimizer = optimizerName(plan.optimizer).str();
-    about.objective = options.objective;
+    about.objective = options.inference ? "none" : options.objective;
     about.ignoreIndex = options.ignoreIndex;
     about.sequenceLength = sequenceLength;
     cpu::DeviceImage device;

@@ -39,6 +39,7 @@ struct CompileOptions {
   std::string objective = "causal", loss = "cross-entropy", lossOutput;
   int64_t ignoreIndex = -100;
   std::string optimizer = "sgd";
+  bool inference = false; ///< outputs only: no loss, nothing is trained
   // How it is made.
   std::string cacheFolder, runtimeLibrary, target, features;
   unsigned threads = 2;

@@ -13,6 +13,13 @@
 
 namespace autohet {
 
+/// Gives arguments of an imported graph the values of the files that `binds`
+/// name, NAME=FILE: they become constants.
+mlir::LogicalResult bindValues(mlir::func::FuncOp graph,
+                               llvm::ArrayRef<std::string> binds);
+/// Whether KIND of a NAME=KIND is a file rather than a word.
+bool isValueFile(llvm::StringRef kind);
+
 /// `--bind NAME=kind` and the defaults by name: where the inputs come from that
 /// data files do not have. Also bounds ids and labels by what they index. A
 /// name that is no input is an error.

@@ -1,6 +1,7 @@
 //===- autohet-compile.cpp - options of the compiler ------------------------===//
 
 #include "Compile.h"
+#include "Inputs.h"
 
 #include "autohet/Dialect/Dist/Dist.h"
 #include "autohet/Dialect/Exec/Exec.h"
@@ -28,7 +29,8 @@ cl::OptionCategory placement("Placement"), modelOptions("Model"),
 std::vector<JobOption> jobRunOptions() {
   std::vector<JobOption> options = {{"emulate", "", ""}};
   for (const runtime::OptionInfo &info : runtime::jobOptionInfos())
-    options.push_back({info.name, info.value ? info.value : "", info.help});
+    options.push_back(
+        {info.name, info.value ? info.value : "", info.help, info.repeats});
   return options;
 }
 
@@ -93,6 +95,13 @@ struct CommandLine {
           "Who updates a parameter without a plan: spread, first or a device"),
       cl::init("spread"), cl::cat(placement)};
 
+  enum class Mode { Training, Inference };
+  cl::opt<Mode> mode{
+      "mode", cl::desc("What the executables do"), cl::init(Mode::Training),
+      cl::cat(modelOptions),
+      cl::values(clEnumValN(Mode::Training, "training", "train the model"),
+                 clEnumValN(Mode::Inference, "inference",
+                            "compute its outputs, of any element type"))};
   cl::list<std::string> dims{"dim", cl::desc("Extent of a symbolic dim"),
                              cl::value_desc("NAME=N"), cl::cat(modelOptions)};
   cl::opt<std::string> batchDim{
@@ -107,7 +116,8 @@ struct CommandLine {
   cl::list<std::string> binds{
       "bind",
       cl::desc("Where an input comes from that data files do not have: "
-               "tokens, labels, ones, zeros, arange or file"),
+               "tokens, labels, ones, zeros, arange or file; a .npy or .pb "
+               "file: it always has that value"),
       cl::value_desc("NAME=KIND"), cl::cat(modelOptions)};
   cl::opt<std::string> constants{
       "constant", cl::desc("Constants that are not trained"),
@@ -212,6 +222,21 @@ struct CommandLine {
     return true;
   }
 
+  /// An option that says how to train, where nothing is trained.
+  std::string findTrainingOption() const {
+    // Lists have an operator& of their own.
+    if (mode == Mode::Inference)
+      for (const cl::Option *option : std::initializer_list<const cl::Option *>{
+               std::addressof(ties), std::addressof(shared), &freeze,
+               &objective, &loss, &lossOutput, &ignoreIndex, &optimizer,
+               &stateOwner})
+        if (option->getNumOccurrences())
+          return ("--" + option->ArgStr +
+                  " says how to train, but --mode=inference does not train")
+              .str();
+    return "";
+  }
+
   /// `problem`: a number that is none.
   CompileOptions read(std::string &problem) const {
     CompileOptions options;
@@ -236,6 +261,9 @@ struct CommandLine {
     options.lossOutput = lossOutput;
     options.ignoreIndex = readNumber<int64_t>(ignoreIndex, problem);
     options.optimizer = optimizer;
+    options.inference = mode == Mode::Inference;
+    if (options.inference)
+      options.optimizer = "none";
     options.cacheFolder = cacheFolder, options.runtimeLibrary = runtimeLibrary;
     options.target = target, options.features = features,
     options.threads = readNumber<unsigned>(threads, problem);
@@ -264,6 +292,8 @@ std::string findWrongOption(const CompileOptions &options) {
       return problem;
   for (llvm::StringRef bind : options.binds) {
     auto [name, kind] = bind.split('=');
+    if (isValueFile(kind))
+      continue;
     std::string problem =
         known("bind " + name.str(), kind,
               {"tokens", "labels", "ones", "zeros", "arange", "file"});
@@ -336,7 +366,10 @@ int main(int argc, char **argv) {
       "                                                         plans for the "
       "cluster\n"
       "  autohet-compile model.onnx --cluster c.yaml --plan p.json -o out\n"
-      "  autohet-run out --steps 100 --data tokens.bin          trains it\n",
+      "  autohet-run out --steps 100 --data tokens.bin          trains it\n\n"
+      "  autohet-compile model.onnx --mode=inference -o out\n"
+      "  autohet-run out --inputs x=x.npy --save-outputs '{name}.npy'\n"
+      "                                                         runs it\n",
       &stream);
   for (llvm::StringRef line : llvm::split(refused, '\n'))
     if (line.consume_front("autohet-compile: "))
@@ -352,6 +385,8 @@ int main(int argc, char **argv) {
   }
   std::string problem;
   CompileOptions options = commandLine.read(problem);
+  if (problem.empty())
+    problem = commandLine.findTrainingOption();
   if (problem.empty())
     problem = findWrongOption(options);
   if (!problem.empty()) {

@@ -105,7 +105,8 @@ static bool isReserved(const std::string &name) {
 static std::vector<JobOption> jobRunOptions() {
   std::vector<JobOption> options = {{"emulate", "", ""}};
   for (const runtime::OptionInfo &info : runtime::jobOptionInfos())
-    options.push_back({info.name, info.value ? info.value : "", info.help});
+    options.push_back(
+        {info.name, info.value ? info.value : "", info.help, info.repeats});
   return options;
 }
 

@@ -260,7 +260,7 @@ TEST(Feeder, GivenLabelsAreCheckedAndCounted) {
   tokenModel(builder, AH_CAUSAL, 100);
   Program program(builder.build());
   FeedOptions options;
-  options.inputs = folder / "in";
+  options.inputs = {folder / "in"};
   options.labels = folder / "l";
   write();
   EXPECT_THAT(errorOf([&] { Feeder(program, options).countLabels(0); }),
@@ -290,7 +290,7 @@ TEST(Feeder, TokensFromAFileMakeCausalLabels) {
   tokenModel(builder, AH_CAUSAL, 100);
   Program program(builder.build());
   FeedOptions options;
-  options.inputs = folder / "in";
+  options.inputs = {folder / "in"};
   Feeder feeder(program, options);
   int32_t labels[8];
   feeder.fill(1, 0, 0, labels);

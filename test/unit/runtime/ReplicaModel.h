@@ -104,7 +104,7 @@ inline NodeOptions trainingOptions(const TemporaryFolder &folder) {
                 "structure_hash":"0000000000000000","tensors":[{"name":"w","file":"w.bin",
                 "offset":0,"bytes":4,"dtype":"float32","shape":[1,1],"transform":"none"}]})");
   NodeOptions options;
-  options.inputs = folder / "in";
+  options.inputs = {folder / "in"};
   options.labels = folder / "labels";
   options.weights = folder / "w";
   options.logEvery = 0;

@@ -28,7 +28,7 @@ struct TestRun {
                   "structure_hash":"0000000000000000","tensors":[{"name":"w","file":"w.bin",
                   "offset":0,"bytes":4,"dtype":"float32","shape":[1,1],
                   "transform":"none"}]})");
-    options.inputs = folder / "in.safetensors";
+    options.inputs = {folder / "in.safetensors"};
     options.labels = folder / "labels.safetensors";
     options.weights = folder / "w.safetensors";
     options.logEvery = 0;
@@ -195,7 +195,7 @@ TEST(Trainer, PlacesAreTriedBeforeTheFirstStep) {
     TestRun run;
     run.options.*place = run.folder / "none/file";
     // It would be an error, later.
-    run.options.inputs = "";
+    run.options.inputs.clear();
     LinearModel model(1, 4);
     EXPECT_THAT(run.error(model),
                 AllOf(HasSubstr("option --"), HasSubstr("none/file"),
@@ -207,7 +207,7 @@ TEST(Trainer, PlacesAreTriedBeforeTheFirstStep) {
   // Nothing is left of an attempt that went well.
   TestRun run;
   run.options.saveWeights = run.folder / "w{step}";
-  run.options.inputs = "";
+  run.options.inputs.clear();
   LinearModel model(1, 4);
   EXPECT_THAT(run.error(model), HasSubstr("has no values"));
   for (const auto &entry : std::filesystem::directory_iterator(run.folder.path))
@@ -258,7 +258,7 @@ TEST(Trainer, InputsAreCheckedAgainstTheProgram) {
   }
   {
     TestRun run;
-    run.options.inputs = "";
+    run.options.inputs.clear();
     LinearModel model(2, 2);
     EXPECT_THAT(run.error(model), HasSubstr("input 'x' has no values"));
   }

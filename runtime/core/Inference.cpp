@@ -1,0 +1,168 @@
+//===- Inference.cpp - the batches of a run without training ----------------===//
+
+#include "core/Inference.h"
+
+#include "core/Error.h"
+#include "core/StandardOutput.h"
+#include "data/Weights.h"
+
+#include <cstring>
+#include <utility>
+
+namespace autohet::runtime {
+
+/// Options that say how to train, and so say nothing here.
+static void refuseTrainingOptions(const NodeOptions &options) {
+  const std::pair<const char *, bool> training[] = {
+      {"labels", !options.labels.empty()},
+      {"save-loss", !options.saveLoss.empty()},
+      {"save-gradients", !options.saveGradients.empty()},
+      {"save-weights", !options.saveWeights.empty()},
+      {"metrics", !options.metrics.empty()},
+      {"eval-data", !options.evalData.empty()},
+      {"checkpoint", !options.checkpoints.empty()},
+      {"resume", options.resume},
+      {"lr", options.learningRate.has_value()},
+      {"check-copies", options.checkCopies}};
+  for (auto &[name, given] : training)
+    if (given)
+      fail(AH_ERROR_INPUT,
+           "option --%s: this executable was compiled with --mode=inference; "
+           "it does not train",
+           name);
+}
+
+InferenceRun::InferenceRun(const Program &program, const NodeOptions &options,
+                           const ah_worker_link &link,
+                           const std::string &folder)
+    : program(program), options(options), link(link),
+      memory(program, *ah_cpu_device_table(), program.header().device),
+      outputFile(options.saveOutputs), seed(options.seed.value_or(0)) {
+  refuseTrainingOptions(options);
+  checkOutputs(options, program);
+  load(folder);
+  if (!options.trace.empty())
+    trace = std::make_unique<Trace>(program);
+  StepClient &client = *this;
+  walker = std::make_unique<Walker>(memory, client, link, trace.get());
+}
+
+InferenceRun::~InferenceRun() = default;
+
+void InferenceRun::load(const std::string &folder) {
+  FeedOptions feed;
+  feed.inputs = options.inputs;
+  feed.text.path = options.data;
+  feed.text.dtype = options.dataDtype;
+  feed.text.shuffled = false;
+  feed.text.seed = seed;
+  feeder = std::make_unique<Feeder>(program, feed);
+  WeightOptions weights;
+  weights.indexPath = options.weightsIndex.empty() ? folder + "weights.index"
+                                                   : options.weightsIndex;
+  weights.overrideFile = options.weights;
+  weights.draw = options.init;
+  weights.deviation = options.initDeviation;
+  weights.seed = seed;
+  std::vector<std::string> warnings = loadWeights(memory, weights);
+  warnings.insert(warnings.end(), feeder->warnings().begin(),
+                  feeder->warnings().end());
+  for (const std::string &warning : warnings)
+    if (isFirstRank())
+      fprintf(stderr, "warning: %s\n", warning.c_str());
+  // Each rank sees the inputs that it reads: the longest file of all decides.
+  batches = agreeOnMost(program, link,
+                        options.steps ? uint64_t(*options.steps)
+                                      : feeder->fileBatches(),
+                        "number of batches");
+}
+
+void InferenceRun::run() {
+  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_RUNNING),
+                   __ATOMIC_RELAXED);
+  for (uint64_t batch = 0; batch < batches; ++batch)
+    runBatch(batch);
+  walker->drain();
+  if (!outputFile.empty() && !outputFile.isPerStep())
+    save(0);
+  if (isFirstRank())
+    checkStandardOutput();
+  if (trace)
+    trace->write(tracePath(options, program));
+  __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_FINISHED),
+                   __ATOMIC_RELAXED);
+}
+
+void InferenceRun::runBatch(uint64_t batch) {
+  uint64_t begin = monotonicNs();
+  Pass pass;
+  pass.step = batch;
+  pass.seed = seed;
+  pass.updates = false;
+  pass.evaluates = true;
+  walker->run(pass);
+  if (outputFile.isPerStep()) {
+    walker->drain();
+    save(batch);
+  }
+  if (!isFirstRank() || !options.logEvery)
+    return;
+  bool isLast = batch + 1 == batches;
+  if (batch % options.logEvery && !isLast)
+    return;
+  double seconds = (monotonicNs() - begin) * 1e-9;
+  printf("batch %llu/%llu  %.3g ms  %.4g samples/s\n",
+         (unsigned long long)batch + 1, (unsigned long long)batches,
+         seconds * 1e3, program.header().global_batch / seconds);
+  fflush(stdout);
+}
+
+void InferenceRun::feed(const Pass &pass, uint32_t input, uint64_t microbatch,
+                        void *to) {
+  const ah_program &header = program.header();
+  feeder->fill(input, pass.step,
+               header.first_sample + microbatch * header.microbatch_size, to);
+}
+
+/// All batches of a run are one tensor, unless each has a file of its own.
+void InferenceRun::output(const Pass &pass, uint32_t index, uint64_t microbatch,
+                          const void *from) {
+  if (outputFile.empty())
+    return;
+  const ah_port &port = program.outputs[index];
+  const ah_program &header = program.header();
+  bool isPerStep = outputFile.isPerStep();
+  // What no sample is in is the same in each batch and microbatch.
+  if (port.batch_dim < 0 && !isPerStep && pass.step)
+    return;
+  Piece piece;
+  piece.name = program.string(port.name);
+  piece.dtype = port.dtype;
+  piece.box.global.assign(port.global_shape, port.global_shape + port.rank);
+  piece.box.offset.assign(port.box_offset, port.box_offset + port.rank);
+  piece.box.size.assign(port.shape, port.shape + port.rank);
+  if (port.batch_dim >= 0) {
+    int64_t batch = header.global_batch;
+    piece.box.global[port.batch_dim] = isPerStep ? batch : batch * batches;
+    piece.box.offset[port.batch_dim] = (isPerStep ? 0 : batch * pass.step) +
+                                       header.first_sample +
+                                       microbatch * header.microbatch_size;
+  }
+  piece.bytes.resize(piece.box.elements() * dtypeBytes(port.dtype));
+  check(memory.table.read(memory.device, piece.bytes.data(), from,
+                          piece.bytes.size()));
+  outputs.push_back(std::move(piece));
+}
+
+void InferenceRun::agree(Pass &) {
+  fail(AH_ERROR_MISMATCH, "a program of inference has nothing to agree on");
+}
+
+void InferenceRun::save(uint64_t batch) {
+  auto pieces =
+      gatherPieces(program, link, std::exchange(outputs, {}), "--save-outputs");
+  if (isFirstRank())
+    writePieces(outputFile.pathOf(batch), pieces);
+}
+
+} // namespace autohet::runtime
