@@ -88,12 +88,18 @@ private:
   SmallVector<Operation *> parameters;
 };
 
+/// What lies between scores and their softmax: scales, masks, and the tanh of a
+/// soft cap.
+bool keepsScores(Operation *op) {
+  return isa<AddOp, SubOp, MulOp, DivOp, TanhOp, SelectOp, CastOp, ReshapeOp>(
+      op);
+}
+
 /// Visits what is added to, or selected instead of, attention scores, which are
 /// a product of two activations.
 void markMasks(Value scores, Reasons &reasons) {
   Operation *op = scores.getDefiningOp();
-  if (!isa_and_nonnull<AddOp, SubOp, MulOp, DivOp, SelectOp, CastOp, ReshapeOp>(
-          op))
+  if (!op || !keepsScores(op))
     return;
   bool hasScores = false;
   SmallVector<TableSlice, 3> slices;
@@ -119,8 +125,7 @@ bool isOfScores(Value value) {
   if (auto product = dyn_cast<MatmulOp>(op))
     return !TableSlice(product.getLhs()).isTable &&
            !TableSlice(product.getRhs()).isTable;
-  return isa<AddOp, SubOp, MulOp, DivOp, SelectOp, CastOp, ReshapeOp>(op) &&
-         llvm::any_of(op->getOperands(), isOfScores);
+  return keepsScores(op) && llvm::any_of(op->getOperands(), isOfScores);
 }
 
 /// x * cos + concat(-x2, x1) * sin, where x1 and x2 are the halves of x.
@@ -205,22 +210,56 @@ StringRef useOf(ParameterOp parameter) {
   return "weight";
 }
 
-/// How often a whole tensor is used, where views that are disjoint are parts of
-/// one use.
-unsigned countUses(ArrayRef<ParameterOp> uses) {
-  unsigned whole = 0;
-  int64_t inViews = 0, elements = 0;
-  for (ParameterOp use : uses) {
-    if (!use.getOffsets()) {
-      ++whole;
-      continue;
-    }
-    inViews += use.getType().getNumElements();
-    elements = 1;
-    for (int64_t extent : use.getWholeShape())
-      elements *= extent;
+/// A box of a parameter.
+struct Box {
+  SmallVector<int64_t> offsets, sizes;
+
+  bool overlaps(const Box &other) const {
+    for (auto [from, size, otherFrom, otherSize] :
+         llvm::zip_equal(offsets, sizes, other.offsets, other.sizes))
+      if (from + size <= otherFrom || otherFrom + otherSize <= from)
+        return false;
+    return true;
   }
-  return whole + (inViews ? llvm::divideCeil(inViews, elements) : 0);
+};
+
+/// The boxes that a use reads: those of its slices, if it is read by slices
+/// only.
+SmallVector<Box> boxesOf(ParameterOp use) {
+  ArrayRef<int64_t> shape = use.getType().getShape();
+  SmallVector<int64_t> origin(shape.size(), 0);
+  if (auto offsets = use.getOffsets())
+    origin.assign(offsets->begin(), offsets->end());
+  SmallVector<Box> boxes;
+  for (Operation *user : use->getUsers()) {
+    auto slice = dyn_cast<SliceOp>(user);
+    if (!slice || llvm::any_of(slice.getStrides(),
+                               [](int64_t stride) { return stride != 1; }))
+      return {{origin, llvm::to_vector(shape)}};
+    Box &box =
+        boxes.emplace_back(Box{origin, llvm::to_vector(slice.getSizes())});
+    for (auto [offset, more] : llvm::zip_equal(box.offsets, slice.getOffsets()))
+      offset += more;
+  }
+  return boxes;
+}
+
+/// How often a parameter is used, where uses of disjoint parts are one: queries
+/// read the first third of a packed projection, keys and values the rest.
+unsigned countUses(ArrayRef<ParameterOp> uses) {
+  SmallVector<SmallVector<Box>> whole;
+  for (ParameterOp use : uses) {
+    SmallVector<Box> boxes = boxesOf(use);
+    auto *fitting = llvm::find_if(whole, [&](ArrayRef<Box> others) {
+      return llvm::none_of(boxes, [&](const Box &box) {
+        return llvm::any_of(
+            others, [&](const Box &other) { return box.overlaps(other); });
+      });
+    });
+    llvm::append_range(fitting == whole.end() ? whole.emplace_back() : *fitting,
+                       boxes);
+  }
+  return whole.size();
 }
 
 } // namespace

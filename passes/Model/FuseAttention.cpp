@@ -108,6 +108,81 @@ struct TransposeBeforeMerge : OpRewritePattern<TransposeOp> {
   }
 };
 
+/// transpose(x), where only dims of extent 1 change places -> reshape(x).
+struct TransposeOfUnits : OpRewritePattern<TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(TransposeOp op,
+                                PatternRewriter &rewriter) const override {
+    auto from = typeOf(op.getOperand());
+    int64_t last = -1;
+    for (int64_t d : op.getPermutation()) {
+      if (from.getDimSize(d) == 1)
+        continue;
+      if (d < last)
+        return failure();
+      last = d;
+    }
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getOperand(),
+                                           op.getType().getShape());
+    return success();
+  }
+};
+
+/// The dims that a side of a matmul keeps for itself.
+SmallVector<int64_t> keptDims(Value value, ArrayRef<int64_t> batch,
+                              ArrayRef<int64_t> contract) {
+  SmallVector<int64_t> kept;
+  for (int64_t d = 0, rank = typeOf(value).getRank(); d < rank; ++d)
+    if (!llvm::is_contained(batch, d) && !llvm::is_contained(contract, d))
+      kept.push_back(d);
+  return kept;
+}
+
+/// A batched product keeps one dim of either side: others of extent 1, which
+/// packed projections leave, are reshaped away.
+struct DropUnitDims : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getLhsBatch().empty())
+      return failure();
+    Value values[2] = {op.getLhs(), op.getRhs()};
+    SmallVector<int64_t> batch[2] = {llvm::to_vector(op.getLhsBatch()),
+                                     llvm::to_vector(op.getRhsBatch())};
+    SmallVector<int64_t> contract[2] = {llvm::to_vector(op.getLhsContract()),
+                                        llvm::to_vector(op.getRhsContract())};
+    bool changed = false;
+    for (unsigned i : {0, 1}) {
+      auto kept = keptDims(values[i], batch[i], contract[i]);
+      ArrayRef<int64_t> shape = typeOf(values[i]).getShape();
+      SmallVector<int64_t> dropped;
+      for (int64_t d : kept)
+        if (shape[d] == 1 && dropped.size() + 1 < kept.size())
+          dropped.push_back(d);
+      if (dropped.empty())
+        continue;
+      changed = true;
+      SmallVector<int64_t> smaller;
+      for (auto [d, extent] : llvm::enumerate(shape))
+        if (!llvm::is_contained(dropped, int64_t(d)))
+          smaller.push_back(extent);
+      for (auto *dims : {&batch[i], &contract[i]})
+        for (int64_t &dim : *dims)
+          dim -= llvm::count_if(dropped, [&](int64_t d) { return d < dim; });
+      values[i] =
+          rewriter.createOrFold<ReshapeOp>(op.getLoc(), values[i], smaller);
+    }
+    if (!changed)
+      return failure();
+    Value product =
+        MatmulOp::create(rewriter, op.getLoc(), values[0], values[1], batch[0],
+                         batch[1], contract[0], contract[1]);
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, product,
+                                           typeOf(op.getResult()).getShape());
+    return success();
+  }
+};
+
 //===----------------------------------------------------------------------===//
 // The core
 //===----------------------------------------------------------------------===//
@@ -161,16 +236,6 @@ bool matchScores(Value value, Scores &scores) {
     return matchScores(inner, scores);
   }
   return false;
-}
-
-/// The dims that a side of a matmul keeps for itself.
-SmallVector<int64_t> keptDims(Value value, ArrayRef<int64_t> batch,
-                              ArrayRef<int64_t> contract) {
-  SmallVector<int64_t> kept;
-  for (int64_t d = 0, rank = typeOf(value).getRank(); d < rank; ++d)
-    if (!llvm::is_contained(batch, d) && !llvm::is_contained(contract, d))
-      kept.push_back(d);
-  return kept;
 }
 
 /// One side as [B, H, rows, columns]; a single batch dim is B, with one head.
@@ -364,8 +429,9 @@ struct AbsorbRepetition : OpRewritePattern<AttentionOp> {
 struct FuseAttention : autohet::impl::FuseAttentionBase<FuseAttention> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<FuseEmptyRows, TransposeBeforeMerge, FuseCore, SimplifyMask,
-                 AbsorbScale, AbsorbRepetition>(&getContext());
+    patterns.add<FuseEmptyRows, TransposeBeforeMerge, TransposeOfUnits,
+                 DropUnitDims, FuseCore, SimplifyMask, AbsorbScale,
+                 AbsorbRepetition>(&getContext());
     if (failed(applyModelPatterns(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

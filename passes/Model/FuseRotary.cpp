@@ -299,9 +299,29 @@ std::optional<Rotation> matchRotation(AddOp add) {
   return std::nullopt;
 }
 
-/// Whether `value` is a * b.
-bool isProduct(Value value, Value a, Value b) {
-  return llvm::is_contained(factorOrders(value), std::make_pair(a, b));
+/// Whether two values are computed alike. While parameters are classified each
+/// use of a table is an op of its own.
+bool isSame(Value a, Value b, unsigned depth = 4) {
+  if (a == b)
+    return true;
+  Operation *left = a.getDefiningOp(), *right = b.getDefiningOp();
+  if (!left || !right || depth == 0 || left->getName() != right->getName() ||
+      a.getType() != b.getType() ||
+      left->getAttrDictionary() != right->getAttrDictionary() ||
+      left->getNumOperands() != right->getNumOperands())
+    return false;
+  return llvm::all_of(
+      llvm::zip_equal(left->getOperands(), right->getOperands()),
+      [&](auto both) {
+        return isSame(std::get<0>(both), std::get<1>(both), depth - 1);
+      });
+}
+
+/// Whether `value` is x * angle.
+bool isProduct(Value value, Value x, Value angle) {
+  return llvm::any_of(factorOrders(value), [&](auto factors) {
+    return factors.first == x && isSame(factors.second, angle);
+  });
 }
 
 /// (x1 cos - x2 sin, x2 cos + x1 sin). x is a slice where x1 and x2 are not all

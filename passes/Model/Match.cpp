@@ -180,11 +180,13 @@ autohet::matchQuotientByRoot(Value value) {
 }
 
 LogicalResult autohet::applyModelPatterns(Operation *root,
-                                          RewritePatternSet patterns) {
+                                          RewritePatternSet patterns,
+                                          bool *changed) {
   populateCanonicalizationPatterns(patterns);
   GreedyRewriteConfig config;
   config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
-  if (succeeded(applyPatternsGreedily(root, std::move(patterns), config)))
+  if (succeeded(
+          applyPatternsGreedily(root, std::move(patterns), config, changed)))
     return success();
   return root->emitError("rewriting did not come to an end");
 }

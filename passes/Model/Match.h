@@ -59,9 +59,11 @@ mlir::Value matchLastMean(mlir::Value value);
 std::optional<std::pair<mlir::Value, mlir::Value>>
 matchQuotientByRoot(mlir::Value value);
 
-/// Runs patterns together with het's canonicalization until nothing changes.
+/// Runs patterns together with het's canonicalization until nothing changes;
+/// `changed`: whether something did.
 llvm::LogicalResult applyModelPatterns(mlir::Operation *root,
-                                       mlir::RewritePatternSet patterns);
+                                       mlir::RewritePatternSet patterns,
+                                       bool *changed = nullptr);
 
 } // namespace autohet
 

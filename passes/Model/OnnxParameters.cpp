@@ -3,7 +3,8 @@
 // PyTorch's exporters keep the names of parameters, with one exception: the
 // weight of a Linear is folded to its transpose and named after a counter
 // (`val_12`, `onnx::MatMul_34`). The module it belongs to is still known, as
-// the node's scope, and gives it back its name and shape.
+// the node's scope, and gives it back its name and shape; and where a bias is
+// added, its name says the weight's (`attn.in_proj_bias`, which no Linear has).
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,9 +37,34 @@ namespace {
 struct WeightUse {
   bool isRightOperand = false;
   bool isTransposed = false; // by the exporter: x · W with W = weight^T
-  std::string module;
+  std::string name;          // PyTorch's, where something tells
 };
 } // namespace
+
+/// The name of the weight of a product to which `bias` is added: that of the
+/// bias, but for its end.
+static std::string nameBesideBias(Value bias) {
+  auto constant = bias.getDefiningOp<InitializerOp>();
+  StringRef stem = constant ? constant.getName() : StringRef();
+  return stem.consume_back("bias") ? (stem + "weight").str() : std::string();
+}
+
+/// The name of the weight of a product.
+static std::string weightName(NodeOp product) {
+  std::string name;
+  if (product.getOpType() == "Gemm" && product.getNumOperands() > 2)
+    name = nameBesideBias(product.getOperand(2));
+  else if (product->hasOneUse())
+    if (auto add = dyn_cast<NodeOp>(*product->user_begin());
+        add && add.getOpType() == "Add")
+      for (Value operand : add->getOperands())
+        if (name.empty())
+          name = nameBesideBias(operand);
+  StringRef module = product.getScope().value_or("");
+  if (module.empty() || StringRef(name).starts_with(module))
+    return name;
+  return (module + ".weight").str();
+}
 
 static WeightUse weightUse(InitializerOp constant) {
   WeightUse result;
@@ -56,7 +82,7 @@ static WeightUse weightUse(InitializerOp constant) {
     if (result.isRightOperand && transposed != result.isTransposed)
       return {};
     if (!result.isRightOperand)
-      result.module = node.getScope().value_or("").str();
+      result.name = weightName(node);
     result.isRightOperand = true;
     result.isTransposed = transposed;
   }
@@ -133,10 +159,10 @@ FailureOr<OnnxParameters> OnnxParameters::analyze(func::FuncOp graph,
     Parameter &parameter = result.parameters[constant];
     parameter.name = constant.getName().str();
     WeightUse use = weightUse(constant);
-    if (!use.isRightOperand || use.module.empty() ||
+    if (!use.isRightOperand || use.name.empty() ||
         !isCounterName(constant.getName()))
       continue;
-    parameter.name = use.module + ".weight";
+    parameter.name = use.name;
     parameter.transposed = use.isTransposed;
     ++claims[parameter.name];
   }

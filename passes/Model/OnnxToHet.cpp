@@ -8,6 +8,7 @@
 
 #include "OnnxToHet.h"
 #include "autohet/Passes/Model/Passes.h"
+#include "autohet/Passes/Model/Pipeline.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -91,7 +92,10 @@ LogicalResult OnnxToHet::findUnsupported(func::FuncOp graph) {
   Location first = graph.getLoc();
   for (auto node : graph.getOps<onnx::NodeOp>()) {
     std::string name = qualifiedName(node);
-    if (handlers.count(name))
+    // Experts are chosen by it: trained, they would need gradients through the
+    // rows that they were given.
+    bool isUntrainable = name == "TopK" && !inference;
+    if (handlers.count(name) && !isUntrainable)
       continue;
     if (counts.empty())
       first = node.getLoc();
@@ -118,6 +122,21 @@ static StringAttr symbolOf(func::FuncOp graph, unsigned argument, int64_t dim) {
                                             : StringAttr();
 }
 
+BlockArgument autohet::findBatchInput(func::FuncOp graph) {
+  BlockArgument first;
+  for (BlockArgument argument : graph.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type || type.getRank() == 0 ||
+        graph.getArgAttr(argument.getArgNumber(), onnx::kValueAttr))
+      continue;
+    if (type.getElementType().isInteger())
+      return argument;
+    if (!first)
+      first = argument;
+  }
+  return first;
+}
+
 LogicalResult OnnxToHet::bindDims(func::FuncOp graph) {
   for (const std::string &binding : dims) {
     auto [name, number] = StringRef(binding).split('=');
@@ -128,20 +147,14 @@ LogicalResult OnnxToHet::bindDims(func::FuncOp graph) {
     bound[name] = extent;
   }
 
-  // The batch: dim 0 of the token inputs, that is of the first integer input.
   batchSymbol = batchDim;
   int64_t inFile = 0;
-  for (BlockArgument argument : graph.getArguments()) {
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (!type || type.getRank() == 0 || !type.getElementType().isInteger() ||
-        graph.getArgAttr(argument.getArgNumber(), onnx::kValueAttr))
-      continue;
-    StringAttr symbol = symbolOf(graph, argument.getArgNumber(), 0);
+  if (BlockArgument samples = findBatchInput(graph)) {
+    StringAttr symbol = symbolOf(graph, samples.getArgNumber(), 0);
     if (symbol && batchSymbol.empty())
       batchSymbol = symbol.str();
     if (!symbol)
-      inFile = type.getDimSize(0);
-    break;
+      inFile = cast<RankedTensorType>(samples.getType()).getDimSize(0);
   }
   // What is only computed need not be cut into samples: a file of fixed extents
   // is one, unless its batch is asked for.
@@ -317,7 +330,8 @@ LogicalResult OnnxConversion::convertBody(Region &body,
 
 LogicalResult OnnxToHet::convert(func::FuncOp graph) {
   bound.clear();
-  if (failed(findUnsupported(graph)) || failed(bindDims(graph)))
+  if (failed(findUnsupported(graph)) || failed(verifyOpsets(graph)) ||
+      failed(bindDims(graph)))
     return failure();
   auto parameters = OnnxParameters::analyze(graph, ties, shared, inference);
   if (failed(parameters))

@@ -13,6 +13,7 @@
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Dialect/Onnx/Onnx.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/DenseMap.h"
@@ -179,6 +180,10 @@ void addIndexHandlers(OnnxHandlers &handlers);       // OnnxIndexing.cpp
 void addProductHandlers(OnnxHandlers &handlers);     // OnnxProducts.cpp
 void addNormHandlers(OnnxHandlers &handlers);        // OnnxNorms.cpp
 void addAttentionHandlers(OnnxHandlers &handlers);   // OnnxAttention.cpp
+
+/// That each node of a graph exists in the opset that the file declares, in the
+/// form that it has there.
+mlir::LogicalResult verifyOpsets(mlir::func::FuncOp graph); // OnnxVersions.cpp
 
 inline mlir::RankedTensorType tensorType(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType());

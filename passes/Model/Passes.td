@@ -53,7 +53,7 @@ def OnnxToHet : Pass<"onnx-to-het", "::mlir::ModuleOp"> {
   let options = [
     Option<"batch", "batch", "int64_t", "0", "extent of the batch dim; 0: as in the file">,
     Option<"batchDim", "batch-dim", "std::string", "\"\"",
-           "name of the batch dim; default: dim 0 of the first integer input">,
+           "name of the batch dim; default: dim 0 of the first integer input, else of the first">,
     ListOption<"dims", "dims", "std::string", "NAME=N: extents of symbolic dims">,
     ListOption<"ties", "ties", "std::string", "NAME=OTHER: OTHER is a copy of the parameter NAME">,
     ListOption<"shared", "shared", "std::string", "parameters that are meant to have several uses">,
@@ -127,12 +127,14 @@ def Unflatten : Pass<"het-unflatten", "::mlir::func::FuncOp"> {
   let description = [{
     *Requires*: static shapes.
 
-    *Does*: a reshape that merges dim 0 with others moves down past elementwise
+    *Does*: a reshape that merges dim 0 with others, or the batch (followed from
+    the inputs' `het.batch_dim`) wherever it is, moves down past elementwise
     ops, norms, products, reductions, slices and transposes, until the reshape
     that undoes it cancels it. Transposes of a matmul's operand become part of
     the matmul.
 
-    *Ensures*: no op between two opposite reshapes sees a merged dim 0.
+    *Ensures*: no op between two opposite reshapes sees a merged dim 0 or a
+    merged batch.
 
     ```mlir
     %f = het.reshape %x to [24, 32] : (tensor<2x12x32xf32>) -> tensor<24x32xf32>

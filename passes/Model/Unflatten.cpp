@@ -2,14 +2,17 @@
 //----------------------===//
 //
 // GPT-2's Conv1D is a Gemm on [batch * sequence, hidden] between two reshapes,
-// and bmm wants [batch * heads, ...]. A merged batch dim cannot be cut into
-// microbatches. So each reshape that merges dim 0 with others moves down, past
-// the op that uses it, until it meets the reshape that undoes it.
+// and bmm wants [batch * heads, ...]; PyTorch's nn.MultiheadAttention has
+// [sequence, batch * heads, head_dim]. A merged batch dim cannot be cut into
+// microbatches. So each reshape that merges dim 0 with others, or the batch
+// wherever it is, moves down, past the op that uses it, until it meets the
+// reshape that undoes it.
 //
 // Transposes go into the matmul that uses them: any order of dims is one op.
 //
 //===----------------------------------------------------------------------===//
 
+#include "BatchPlaces.h"
 #include "Match.h"
 #include "autohet/Passes/Model/Passes.h"
 
@@ -29,17 +32,27 @@ namespace {
 // Flattenings
 //===----------------------------------------------------------------------===//
 
-/// A reshape whose dim 0 is the product of `lead`, two or more leading dims of
-/// the operand.
-///   reshape [2, 12, 4, 8] to [24, 32]: lead [2, 12], unflattened [2, 12, 32]
+/// On a reshape that merges the batch: in which dim. Found before patterns run.
+constexpr llvm::StringLiteral kMergedDimAttr = "het.merged_dim";
+
+/// A reshape whose dim `dim` is the product of `factors`, two or more.
+///   reshape [2, 12, 4, 8] to [24, 32]: dim 0, factors [2, 12],
+///   unflattened [2, 12, 32]
 struct Flattening {
   ReshapeOp reshape;
-  ArrayRef<int64_t> lead;
+  int64_t dim;
+  SmallVector<int64_t> factors;
 
   static std::optional<Flattening> match(Value value) {
     auto reshape = value.getDefiningOp<ReshapeOp>();
     if (!reshape || reshape.getShape().empty())
       return std::nullopt;
+    if (auto dim = reshape->getAttrOfType<IntegerAttr>(kMergedDimAttr)) {
+      SmallVector<int64_t> factors = factorsOf(reshape, dim.getInt());
+      if (factors.size() > 1)
+        return Flattening{reshape, dim.getInt(), std::move(factors)};
+    }
+    // Dim 0 of whole dims is taken apart whatever it is.
     ArrayRef<int64_t> from = typeOf(reshape.getOperand()).getShape();
     int64_t product = 1;
     for (size_t k = 0; k < from.size(); ++k) {
@@ -48,39 +61,45 @@ struct Flattening {
         continue;
       if (k == 0)
         return std::nullopt;
-      return Flattening{reshape, from.take_front(k + 1)};
+      return Flattening{reshape, 0, llvm::to_vector(from.take_front(k + 1))};
     }
     return std::nullopt;
   }
 
   int64_t extent() const {
-    return const_cast<ReshapeOp &>(reshape).getShape()[0];
+    return const_cast<ReshapeOp &>(reshape).getShape()[dim];
   }
 
-  /// `shape` with dim `dim`, which has the merged extent, taken apart.
+  /// `shape` with dim `merged`, which has the merged extent, taken apart.
   SmallVector<int64_t> unflatten(ArrayRef<int64_t> shape,
-                                 int64_t dim = 0) const {
-    SmallVector<int64_t> result(shape.take_front(dim));
-    llvm::append_range(result, lead);
-    llvm::append_range(result, shape.drop_front(dim + 1));
+                                 int64_t merged) const {
+    return replace(shape, merged, factors);
+  }
+  SmallVector<int64_t> unflatten(ArrayRef<int64_t> shape) const {
+    return unflatten(shape, dim);
+  }
+
+  /// `values`, one a dim, with `instead` for dim `merged`.
+  static SmallVector<int64_t> replace(ArrayRef<int64_t> values, int64_t merged,
+                                      ArrayRef<int64_t> instead) {
+    SmallVector<int64_t> result(values.take_front(merged));
+    llvm::append_range(result, instead);
+    llvm::append_range(result, values.drop_front(merged + 1));
     return result;
   }
 
-  /// The numbers that dim `d` gets when dim `merged` is taken apart.
-  SmallVector<int64_t> expand(int64_t d, int64_t merged = 0) const {
-    int64_t count = lead.size();
-    if (d < merged)
-      return {d};
-    if (d > merged)
-      return {d + count - 1};
-    return llvm::to_vector(llvm::seq(d, d + count));
-  }
-  SmallVector<int64_t> expand(ArrayRef<int64_t> dims,
-                              int64_t merged = 0) const {
+  /// The numbers that `dims` get when dim `merged` is taken apart.
+  SmallVector<int64_t> expand(ArrayRef<int64_t> dims, int64_t merged) const {
     SmallVector<int64_t> result;
+    int64_t more = int64_t(factors.size()) - 1;
     for (int64_t d : dims)
-      llvm::append_range(result, expand(d, merged));
+      llvm::append_range(result,
+                         llvm::seq_inclusive(d > merged ? d + more : d,
+                                             d < merged ? d : d + more));
     return result;
+  }
+  SmallVector<int64_t> expand(ArrayRef<int64_t> dims) const {
+    return expand(dims, dim);
   }
 };
 
@@ -89,8 +108,29 @@ Value createReshape(OpBuilder &builder, Location loc, Value value,
   return builder.createOrFold<ReshapeOp>(loc, value, shape);
 }
 
-/// A copy of `op` on other operands, its results with dim 0 taken apart, each
-/// followed by the reshape that merges dim 0 again.
+/// The value that `flattening` merges, with its dim taken apart.
+Value takeApart(OpBuilder &builder, Location loc,
+                const Flattening &flattening) {
+  Value merged = const_cast<ReshapeOp &>(flattening.reshape).getResult();
+  return createReshape(builder, loc, merged,
+                       flattening.unflatten(typeOf(merged).getShape()));
+}
+
+/// `value` under the shape that an op had before it was moved above the
+/// reshape: merged in dim `dim`, where that is the batch.
+Value mergeAgain(PatternRewriter &rewriter, const Flattening &flattening,
+                 Value value, RankedTensorType type, int64_t dim) {
+  Value merged =
+      createReshape(rewriter, value.getLoc(), value, type.getShape());
+  auto reshape = merged.getDefiningOp<ReshapeOp>();
+  if (reshape &&
+      const_cast<ReshapeOp &>(flattening.reshape)->hasAttr(kMergedDimAttr))
+    reshape->setAttr(kMergedDimAttr, rewriter.getI64IntegerAttr(dim));
+  return merged;
+}
+
+/// A copy of `op` on other operands, its results with the merged dim taken
+/// apart, each followed by the reshape that merges it again.
 void replaceUnflattened(PatternRewriter &rewriter, Operation *op,
                         const Flattening &flattening, ValueRange operands) {
   Operation *copy = rewriter.clone(*op);
@@ -100,13 +140,13 @@ void replaceUnflattened(PatternRewriter &rewriter, Operation *op,
     auto type = typeOf(result);
     result.setType(type.clone(flattening.unflatten(type.getShape())));
     merged.push_back(
-        createReshape(rewriter, op->getLoc(), result, type.getShape()));
+        mergeAgain(rewriter, flattening, result, type, flattening.dim));
   }
   rewriter.replaceOp(op, merged);
 }
 
 //===----------------------------------------------------------------------===//
-// Ops that keep dim 0
+// Ops that keep the merged dim
 //===----------------------------------------------------------------------===//
 
 /// Elementwise ops: all operands of the merged extent are taken apart alike.
@@ -121,30 +161,33 @@ struct SinkThroughElementwise
     for (Value operand : op->getOperands())
       if (typeOf(operand).getRank() == result.getRank() && !flattening)
         flattening = Flattening::match(operand);
-    if (!flattening || result.getDimSize(0) != flattening->extent())
+    if (!flattening ||
+        result.getDimSize(flattening->dim) != flattening->extent())
       return failure();
 
     SmallVector<Value> operands;
     for (Value operand : op->getOperands()) {
       ArrayRef<int64_t> shape = typeOf(operand).getShape();
-      if (int64_t(shape.size()) < result.getRank()) {
-        operands.push_back(operand);
+      // Operands are aligned at the last dim.
+      int64_t own =
+          flattening->dim - (result.getRank() - int64_t(shape.size()));
+      if (own < 0 || (own == 0 && shape[0] == 1)) {
+        operands.push_back(operand); // broadcasts as it is
         continue;
       }
-      SmallVector<int64_t> apart;
-      if (shape[0] == flattening->extent())
-        apart = flattening->unflatten(shape);
-      else
-        apart.assign(shape.begin(), shape.end()); // 1: broadcasts as it is
-      operands.push_back(createReshape(rewriter, op.getLoc(), operand, apart));
+      SmallVector<int64_t> ones(flattening->factors.size(), 1);
+      operands.push_back(
+          createReshape(rewriter, op.getLoc(), operand,
+                        shape[own] == 1 ? Flattening::replace(shape, own, ones)
+                                        : flattening->unflatten(shape, own)));
     }
     replaceUnflattened(rewriter, op, *flattening, operands);
     return success();
   }
 };
 
-/// Ops whose first operand's dim 0 is that of all results, and whose other
-/// operands do not have it.
+/// Ops whose first operand's dims but the last are those of all results, and
+/// whose other operands do not have them.
 template <typename OpT>
 struct SinkThroughRows : OpRewritePattern<OpT> {
   using OpRewritePattern<OpT>::OpRewritePattern;
@@ -152,25 +195,22 @@ struct SinkThroughRows : OpRewritePattern<OpT> {
   LogicalResult matchAndRewrite(OpT op,
                                 PatternRewriter &rewriter) const override {
     unsigned index = std::is_same_v<OpT, EmbeddingOp> ? 1 : 0;
-    Value operand = op->getOperand(index);
-    auto flattening = Flattening::match(operand);
-    if (!flattening || !keepsRows(op))
+    auto flattening = Flattening::match(op->getOperand(index));
+    if (!flattening || !keepsDim(op, flattening->dim))
       return failure();
     SmallVector<Value> operands(op->getOperands());
-    operands[index] =
-        createReshape(rewriter, op.getLoc(), operand,
-                      flattening->unflatten(typeOf(operand).getShape()));
+    operands[index] = takeApart(rewriter, op.getLoc(), *flattening);
     replaceUnflattened(rewriter, op, *flattening, operands);
     return success();
   }
 
-  static bool keepsRows(OpT op) {
+  static bool keepsDim(OpT op, int64_t dim) {
     // Softmax and the norms work along the last dim.
     if constexpr (std::is_same_v<OpT, EmbeddingOp> ||
                   std::is_same_v<OpT, DropoutOp>)
       return true;
     else
-      return typeOf(op->getOperand(0)).getRank() > 1;
+      return dim + 1 < typeOf(op->getOperand(0)).getRank();
   }
 };
 
@@ -182,12 +222,13 @@ struct SinkThroughTranspose : OpRewritePattern<TransposeOp> {
     auto flattening = Flattening::match(op.getOperand());
     if (!flattening)
       return failure();
-    Value apart = createReshape(
-        rewriter, op.getLoc(), op.getOperand(),
-        flattening->unflatten(typeOf(op.getOperand()).getShape()));
     Value result = rewriter.createOrFold<TransposeOp>(
-        op.getLoc(), apart, flattening->expand(op.getPermutation()));
-    rewriter.replaceOpWithNewOp<ReshapeOp>(op, result, op.getType().getShape());
+        op.getLoc(), takeApart(rewriter, op.getLoc(), *flattening),
+        flattening->expand(op.getPermutation()));
+    const auto *to = llvm::find(op.getPermutation(), flattening->dim);
+    rewriter.replaceOp(op,
+                       mergeAgain(rewriter, *flattening, result, op.getType(),
+                                  to - op.getPermutation().begin()));
     return success();
   }
 };
@@ -197,16 +238,18 @@ struct SinkThroughReduce : OpRewritePattern<ReduceOp> {
   LogicalResult matchAndRewrite(ReduceOp op,
                                 PatternRewriter &rewriter) const override {
     auto flattening = Flattening::match(op.getOperand());
-    if (!flattening || llvm::is_contained(op.getDims(), 0))
+    if (!flattening || llvm::is_contained(op.getDims(), flattening->dim))
       return failure();
-    Value apart = createReshape(
-        rewriter, op.getLoc(), op.getOperand(),
-        flattening->unflatten(typeOf(op.getOperand()).getShape()));
     Value result =
-        ReduceOp::create(rewriter, op.getLoc(), op.getKind(), apart,
+        ReduceOp::create(rewriter, op.getLoc(), op.getKind(),
+                         takeApart(rewriter, op.getLoc(), *flattening),
                          flattening->expand(op.getDims()), op.getKeep());
-    rewriter.replaceOpWithNewOp<ReshapeOp>(op, result,
-                                           typeOf(op.getResult()).getShape());
+    int64_t gone = op.getKeep() ? 0 : llvm::count_if(op.getDims(), [&](auto d) {
+      return d < flattening->dim;
+    });
+    rewriter.replaceOp(op, mergeAgain(rewriter, *flattening, result,
+                                      typeOf(op.getResult()),
+                                      flattening->dim - gone));
     return success();
   }
 };
@@ -216,20 +259,21 @@ struct SinkThroughSlice : OpRewritePattern<SliceOp> {
   LogicalResult matchAndRewrite(SliceOp op,
                                 PatternRewriter &rewriter) const override {
     auto flattening = Flattening::match(op.getOperand());
-    if (!flattening || op.getSizes()[0] != flattening->extent() ||
-        op.getStrides()[0] != 1)
+    if (!flattening)
       return failure();
-    Value apart = createReshape(
-        rewriter, op.getLoc(), op.getOperand(),
-        flattening->unflatten(typeOf(op.getOperand()).getShape()));
-    SmallVector<int64_t> offsets(flattening->lead.size(), 0);
-    SmallVector<int64_t> strides(flattening->lead.size(), 1);
-    llvm::append_range(offsets, op.getOffsets().drop_front());
-    llvm::append_range(strides, op.getStrides().drop_front());
-    Value result =
-        SliceOp::create(rewriter, op.getLoc(), apart, offsets,
-                        flattening->unflatten(op.getSizes()), strides);
-    rewriter.replaceOpWithNewOp<ReshapeOp>(op, result, op.getType().getShape());
+    int64_t dim = flattening->dim;
+    if (op.getSizes()[dim] != flattening->extent() || op.getStrides()[dim] != 1)
+      return failure();
+    size_t count = flattening->factors.size();
+    Value result = SliceOp::create(
+        rewriter, op.getLoc(), takeApart(rewriter, op.getLoc(), *flattening),
+        Flattening::replace(op.getOffsets(), dim,
+                            SmallVector<int64_t>(count, 0)),
+        flattening->unflatten(op.getSizes()),
+        Flattening::replace(op.getStrides(), dim,
+                            SmallVector<int64_t>(count, 1)));
+    rewriter.replaceOp(
+        op, mergeAgain(rewriter, *flattening, result, op.getType(), dim));
     return success();
   }
 };
@@ -242,18 +286,18 @@ struct SinkThroughConcat : OpRewritePattern<ConcatOp> {
     for (Value part : op.getParts())
       if (!flattening)
         flattening = Flattening::match(part);
-    if (!flattening || op.getDim() == 0)
+    if (!flattening || int64_t(op.getDim()) == flattening->dim)
       return failure();
     SmallVector<Value> parts;
     for (Value part : op.getParts())
       parts.push_back(
           createReshape(rewriter, op.getLoc(), part,
                         flattening->unflatten(typeOf(part).getShape())));
-    Value result = ConcatOp::create(rewriter, op.getLoc(), parts,
-                                    int64_t(op.getDim()) +
-                                        int64_t(flattening->lead.size()) - 1);
-    rewriter.replaceOpWithNewOp<ReshapeOp>(op, result,
-                                           typeOf(op.getResult()).getShape());
+    Value result =
+        ConcatOp::create(rewriter, op.getLoc(), parts,
+                         flattening->expand({int64_t(op.getDim())}).front());
+    rewriter.replaceOp(op, mergeAgain(rewriter, *flattening, result,
+                                      typeOf(op.getResult()), flattening->dim));
     return success();
   }
 };
@@ -262,16 +306,16 @@ struct SinkThroughBroadcast : OpRewritePattern<BroadcastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(BroadcastOp op,
                                 PatternRewriter &rewriter) const override {
-    auto operand = typeOf(op.getOperand());
     auto flattening = Flattening::match(op.getOperand());
-    if (!flattening || operand.getRank() != op.getType().getRank() ||
-        op.getShape()[0] != flattening->extent())
+    if (!flattening ||
+        typeOf(op.getOperand()).getRank() != op.getType().getRank() ||
+        op.getShape()[flattening->dim] != flattening->extent())
       return failure();
-    Value apart = createReshape(rewriter, op.getLoc(), op.getOperand(),
-                                flattening->unflatten(operand.getShape()));
-    Value result = BroadcastOp::create(rewriter, op.getLoc(), apart,
-                                       flattening->unflatten(op.getShape()));
-    rewriter.replaceOpWithNewOp<ReshapeOp>(op, result, op.getType().getShape());
+    Value result = BroadcastOp::create(
+        rewriter, op.getLoc(), takeApart(rewriter, op.getLoc(), *flattening),
+        flattening->unflatten(op.getShape()));
+    rewriter.replaceOp(op, mergeAgain(rewriter, *flattening, result,
+                                      op.getType(), flattening->dim));
     return success();
   }
 };
@@ -317,16 +361,17 @@ struct SinkThroughMatmul : OpRewritePattern<MatmulOp> {
     for (bool left : {true, false}) {
       Side &side = left ? lhs : rhs, &other = left ? rhs : lhs;
       auto flattening = Flattening::match(side.value);
-      if (!flattening || llvm::is_contained(side.contract, 0))
+      if (!flattening || llvm::is_contained(side.contract, flattening->dim))
         continue;
-      auto *pair = llvm::find(side.batch, 0);
+      int64_t dim = *resultDim(op, left ? 0 : 1, flattening->dim);
+      auto *pair = llvm::find(side.batch, flattening->dim);
       if (pair != side.batch.end())
         other.takeApart(rewriter, op.getLoc(), *flattening,
                         other.batch[pair - side.batch.begin()]);
-      side.takeApart(rewriter, op.getLoc(), *flattening, 0);
+      side.takeApart(rewriter, op.getLoc(), *flattening, flattening->dim);
       Value result = createMatmul(rewriter, op.getLoc(), lhs, rhs);
-      rewriter.replaceOpWithNewOp<ReshapeOp>(op, result,
-                                             typeOf(op.getResult()).getShape());
+      rewriter.replaceOp(op, mergeAgain(rewriter, *flattening, result,
+                                        typeOf(op.getResult()), dim));
       return success();
     }
     return failure();
@@ -373,15 +418,32 @@ struct FoldTransposeIntoMatmul : OpRewritePattern<MatmulOp> {
 
 struct Unflatten : autohet::impl::UnflattenBase<Unflatten> {
   void runOnOperation() override {
-    RewritePatternSet patterns(&getContext());
-    patterns.add<SinkThroughElementwise, SinkThroughRows<SoftmaxOp>,
-                 SinkThroughRows<LayerNormOp>, SinkThroughRows<RmsNormOp>,
-                 SinkThroughRows<DropoutOp>, SinkThroughRows<EmbeddingOp>,
-                 SinkThroughTranspose, SinkThroughReduce, SinkThroughSlice,
-                 SinkThroughConcat, SinkThroughBroadcast, SinkThroughMatmul,
-                 FoldTransposeIntoMatmul>(&getContext());
-    if (failed(applyModelPatterns(getOperation(), std::move(patterns))))
-      signalPassFailure();
+    func::FuncOp function = getOperation();
+    // A reshape that was folded into another has to be found again.
+    for (bool changed = true; changed;) {
+      markMerged(function);
+      RewritePatternSet patterns(&getContext());
+      patterns.add<SinkThroughElementwise, SinkThroughRows<SoftmaxOp>,
+                   SinkThroughRows<LayerNormOp>, SinkThroughRows<RmsNormOp>,
+                   SinkThroughRows<DropoutOp>, SinkThroughRows<EmbeddingOp>,
+                   SinkThroughTranspose, SinkThroughReduce, SinkThroughSlice,
+                   SinkThroughConcat, SinkThroughBroadcast, SinkThroughMatmul,
+                   FoldTransposeIntoMatmul>(&getContext());
+      if (failed(applyModelPatterns(function, std::move(patterns), &changed)))
+        return signalPassFailure();
+    }
+    function.walk([](ReshapeOp op) { op->removeAttr(kMergedDimAttr); });
+  }
+
+  static void markMerged(func::FuncOp function) {
+    BatchPlaces places(function);
+    Builder builder(function.getContext());
+    function.walk([&](ReshapeOp op) {
+      if (auto merged = places.getMerged(op))
+        op->setAttr(kMergedDimAttr, builder.getI64IntegerAttr(merged->dim));
+      else
+        op->removeAttr(kMergedDimAttr);
+    });
   }
 };
 

@@ -284,25 +284,23 @@ FailureOr<int64_t> Compiler::batchOfFile() {
   OwningOpRef<ModuleOp> imported = importOnnxFile(options.model, context);
   if (!imported)
     return failure();
-  // Dim 0 of the first integer input, as the Model phase sees it.
-  for (auto graph : imported->getOps<func::FuncOp>())
-    for (BlockArgument argument : graph.getArguments()) {
-      auto type = dyn_cast<RankedTensorType>(argument.getType());
-      if (!type || type.getRank() == 0 || !type.getElementType().isInteger())
-        continue;
-      auto dims = graph.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(),
-                                                    onnx::kDimsAttr);
-      auto symbol = dims ? dyn_cast<StringAttr>(dims[0]) : StringAttr();
-      if (!symbol)
-        return type.getDimSize(0);
-      for (StringRef binding : options.dims) {
-        auto [name, extent] = binding.split('=');
-        int64_t bound = 0;
-        if (name == symbol.getValue() && !extent.getAsInteger(10, bound))
-          return bound;
-      }
-      return 0;
+  for (auto graph : imported->getOps<func::FuncOp>()) {
+    BlockArgument samples = findBatchInput(graph);
+    if (!samples)
+      continue;
+    auto dims = graph.getArgAttrOfType<ArrayAttr>(samples.getArgNumber(),
+                                                  onnx::kDimsAttr);
+    auto symbol = dims ? dyn_cast<StringAttr>(dims[0]) : StringAttr();
+    if (!symbol)
+      return cast<RankedTensorType>(samples.getType()).getDimSize(0);
+    for (StringRef binding : options.dims) {
+      auto [name, extent] = binding.split('=');
+      int64_t bound = 0;
+      if (name == symbol.getValue() && !extent.getAsInteger(10, bound))
+        return bound;
     }
+    return 0;
+  }
   return 0;
 }
 

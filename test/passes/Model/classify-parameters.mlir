@@ -75,6 +75,22 @@ func.func @tied(%ids: tensor<2xi64>) -> (tensor<2x9xf32>, tensor<2x8xf32>) {
 
 // -----
 
+// Cross-attention reads a packed projection by slices: disjoint, so one use.
+// CHECK: weight_source "in_proj" in "m" at 0 because "factor of a matrix product"
+het.weight_source "in_proj" in "m" at 0 : tensor<24x8xf32>
+func.func @slices(%x: tensor<2x8xf32>, %memory: tensor<2x8xf32>) -> tensor<2x16xf32> {
+  %a = het.parameter "in_proj" : tensor<24x8xf32>
+  %q = het.slice %a offsets [0, 0] sizes [8, 8] strides [1, 1] : (tensor<24x8xf32>) -> tensor<8x8xf32>
+  %b = het.parameter "in_proj" : tensor<24x8xf32>
+  %kv = het.slice %b offsets [8, 0] sizes [16, 8] strides [1, 1] : (tensor<24x8xf32>) -> tensor<16x8xf32>
+  %0 = het.matmul %x, %q contract [1] [1] : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>
+  %1 = het.add %0, %memory : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+  %2 = het.matmul %1, %kv contract [1] [1] : (tensor<2x8xf32>, tensor<16x8xf32>) -> tensor<2x16xf32>
+  return %2 : tensor<2x16xf32>
+}
+
+// -----
+
 // Two uses as one parameter, on request.
 // CHECK: weight_source "w" in "m" at 0 shared because "factor of a matrix product"
 het.weight_source "w" in "m" at 0 shared : tensor<8x8xf32>

@@ -161,3 +161,21 @@ func.func @mild_fill(%q: tensor<2x1x2x4xf32>, %k: tensor<2x1x2x4xf32>, %v: tenso
   %y = het.matmul %p, %v batch [0, 1] [0, 1] contract [3] [2] : (tensor<2x1x2x2xf32>, tensor<2x1x2x4xf32>) -> tensor<2x1x2x4xf32>
   return %y : tensor<2x1x2x4xf32>
 }
+
+// -----
+
+// Dims of one, which packed projections leave behind, do not hide it.
+// CHECK-LABEL: func @unit_dims
+// CHECK: %[[Y:.*]], %{{.*}} = het.attention
+// CHECK: return %[[Y]]
+func.func @unit_dims(%q: tensor<2x4x3x8xf32>, %kv: tensor<1x3x2x4x8xf32>) -> tensor<2x4x3x8xf32> {
+  %c = het.constant dense<0.25> : tensor<f32>
+  %t = het.transpose %kv by [2, 3, 0, 1, 4] : (tensor<1x3x2x4x8xf32>) -> tensor<2x4x1x3x8xf32>
+  %v = het.reshape %t to [2, 4, 3, 8] : (tensor<2x4x1x3x8xf32>) -> tensor<2x4x3x8xf32>
+  %s = het.matmul %q, %kv batch [0, 1] [2, 3] contract [3] [4] : (tensor<2x4x3x8xf32>, tensor<1x3x2x4x8xf32>) -> tensor<2x4x3x1x3xf32>
+  %r = het.reshape %s to [2, 4, 3, 3] : (tensor<2x4x3x1x3xf32>) -> tensor<2x4x3x3xf32>
+  %m = het.mul %r, %c : (tensor<2x4x3x3xf32>, tensor<f32>) -> tensor<2x4x3x3xf32>
+  %p = het.softmax %m : (tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32>
+  %y = het.matmul %p, %v batch [0, 1] [0, 1] contract [3] [2] : (tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32>
+  return %y : tensor<2x4x3x8xf32>
+}

@@ -110,8 +110,25 @@ func.func @half_input(%x: tensor<2x3xf16> {onnx.name = "x"}) -> !onnx.value {
 
 // -----
 
+// What PyTorch's exporter writes when it is asked for an opset it cannot write.
+func.func @newer_than_its_label(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
+  // expected-error @+1 {{there is Gelu from opset 20 on, but the file says that it is of opset 18}}
+  %0 = onnx.node "Gelu"(%x) opset 18 {} : (tensor<2x3xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
 func.func @shape_from_data(%x: tensor<6xf32> {onnx.name = "x"}, %s: tensor<2xi64> {onnx.name = "s"}) -> !onnx.value {
   // expected-error @+1 {{shape (operand 1) is not constant, even with all dims bound; shapes that depend on data are not supported; if it is always the same, give its value with --bind 's'=FILE}}
   %0 = onnx.node "Reshape"(%x, %s) opset 18 {} : (tensor<6xf32>, tensor<2xi64>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @form_of_another_opset(%x: tensor<2x3xf32> {onnx.name = "x"}, %a: tensor<1xi64> {onnx.name = "a"}) -> !onnx.value {
+  // expected-error @+1 {{ReduceMean has its axes as an operand from opset 18 on, but the file says that it is of opset 17}}
+  %0 = onnx.node "ReduceMean"(%x, %a) opset 17 {} : (tensor<2x3xf32>, tensor<1xi64>) -> !onnx.value
   return %0 : !onnx.value
 }

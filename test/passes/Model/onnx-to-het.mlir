@@ -31,6 +31,8 @@ func.func @model(%ids: tensor<?x?xi64> {onnx.dims = ["batch", "seq"], onnx.name 
 // CHECK-DAG: het.weight_source "val_7" in "m" at 192 : tensor<4x4xf32>
 // CHECK-DAG: het.weight_source "taken.weight" in "m" at 256 : tensor<4x4xf32>
 // CHECK-DAG: het.weight_source "onnx::MatMul_8" in "m" at 320 : tensor<4x4xf32>
+// A bias says more than its module: nn.MultiheadAttention's weight is not "weight".
+// CHECK-DAG: het.weight_source "attn.in_proj_weight" in "m" at 384 transposed
 func.func @names(%x: tensor<4x4xf32> {onnx.name = "x"},
                  %ids: tensor<?x?xi64> {onnx.dims = ["batch", "seq"], onnx.name = "ids"}) -> (!onnx.value {onnx.name = "y"}) {
   %a = onnx.initializer "onnx::MatMul_5" file "m" offset 0 bytes 64 : tensor<4x4xf32>
@@ -45,5 +47,9 @@ func.func @names(%x: tensor<4x4xf32> {onnx.name = "x"},
   %3 = onnx.node "MatMul"(%2, %d) opset 17 scope "taken" {} : (!onnx.value, tensor<4x4xf32>) -> !onnx.value
   %4 = onnx.node "Add"(%3, %e) opset 17 scope "taken" {} : (!onnx.value, tensor<4x4xf32>) -> !onnx.value
   %5 = onnx.node "MatMul"(%4, %f) opset 17 {} : (!onnx.value, tensor<4x4xf32>) -> !onnx.value
-  return %5 : !onnx.value
+  %g = onnx.initializer "val_9" file "m" offset 384 bytes 64 : tensor<4x4xf32>
+  %h = onnx.initializer "attn.in_proj_bias" file "m" offset 448 bytes 16 : tensor<4xf32>
+  %6 = onnx.node "MatMul"(%5, %g) opset 17 scope "attn" {} : (!onnx.value, tensor<4x4xf32>) -> !onnx.value
+  %7 = onnx.node "Add"(%6, %h) opset 17 scope "attn" {} : (!onnx.value, tensor<4xf32>) -> !onnx.value
+  return %7 : !onnx.value
 }

@@ -100,3 +100,56 @@ func.func @others(%table: tensor<9x4xf32>, %ids: tensor<2x3xi64>, %g: tensor<4xf
   %y = het.reshape %b to [2, 3, 5] : (tensor<6x5xf32>) -> tensor<2x3x5xf32>
   return %y : tensor<2x3x5xf32>
 }
+
+// -----
+
+// nn.MultiheadAttention: the batch, dim 1 here, merged with the heads, which
+// lie in another dim of what is merged.
+// CHECK-LABEL: func @batch_and_heads
+// CHECK: het.reshape %arg0 to [3, 2, 4, 8]
+// CHECK: %[[S:.*]] = het.matmul %{{.*}}, %{{.*}} batch [1, 2] [1, 2] contract [3] [3] : {{.*}} -> tensor<2x4x3x3xf32>
+// CHECK: %[[P:.*]] = het.softmax %[[S]]
+// CHECK: %[[A:.*]] = het.matmul %[[P]], %{{.*}} batch [0, 1] [1, 2] contract [3] [0] : {{.*}} -> tensor<2x4x3x8xf32>
+// CHECK: %[[T:.*]] = het.transpose %[[A]] by [2, 0, 1, 3]
+// CHECK: %[[Y:.*]] = het.reshape %[[T]] to [3, 2, 32]
+// CHECK: return %[[Y]]
+func.func @batch_and_heads(%x: tensor<3x2x32xf32> {het.batch_dim = 1 : i64}) -> tensor<3x2x32xf32> attributes {het.batch_size = 2 : i64} {
+  %v = het.reshape %x to [3, 8, 8] : (tensor<3x2x32xf32>) -> tensor<3x8x8xf32>
+  %t = het.transpose %v by [1, 0, 2] : (tensor<3x8x8xf32>) -> tensor<8x3x8xf32>
+  %k = het.transpose %v by [1, 2, 0] : (tensor<3x8x8xf32>) -> tensor<8x8x3xf32>
+  %s = het.matmul %t, %k batch [0] [0] contract [2] [1] : (tensor<8x3x8xf32>, tensor<8x8x3xf32>) -> tensor<8x3x3xf32>
+  %p = het.softmax %s : (tensor<8x3x3xf32>) -> tensor<8x3x3xf32>
+  %a = het.matmul %p, %t batch [0] [0] contract [2] [1] : (tensor<8x3x3xf32>, tensor<8x3x8xf32>) -> tensor<8x3x8xf32>
+  %b = het.transpose %a by [1, 0, 2] : (tensor<8x3x8xf32>) -> tensor<3x8x8xf32>
+  %y = het.reshape %b to [3, 2, 32] : (tensor<3x8x8xf32>) -> tensor<3x2x32xf32>
+  return %y : tensor<3x2x32xf32>
+}
+
+// -----
+
+// The same with a batch of one, which a shape alone does not show.
+// CHECK-LABEL: func @one_sample
+// CHECK: het.matmul {{.*}} batch [1, 2] [1, 2] contract [3] [3] : {{.*}} -> tensor<1x4x3x3xf32>
+func.func @one_sample(%x: tensor<1x3x32xf32> {het.batch_dim = 0 : i64}) -> tensor<4x3x3xf32> attributes {het.batch_size = 1 : i64} {
+  %l = het.transpose %x by [1, 0, 2] : (tensor<1x3x32xf32>) -> tensor<3x1x32xf32>
+  %v = het.reshape %l to [3, 4, 8] : (tensor<3x1x32xf32>) -> tensor<3x4x8xf32>
+  %t = het.transpose %v by [1, 0, 2] : (tensor<3x4x8xf32>) -> tensor<4x3x8xf32>
+  %s = het.matmul %t, %t batch [0] [0] contract [2] [2] : (tensor<4x3x8xf32>, tensor<4x3x8xf32>) -> tensor<4x3x3xf32>
+  return %s : tensor<4x3x3xf32>
+}
+
+// -----
+
+// A mask of the merged dim, one row and one for all, beside scores.
+// CHECK-LABEL: func @masks
+// CHECK: het.add %arg0, %arg1 : (tensor<2x4x3x3xf32>, tensor<2x1x1x3xf32>)
+// CHECK: het.add %{{.*}}, %arg2 : (tensor<2x4x3x3xf32>, tensor<1x3x3xf32>)
+func.func @masks(%s: tensor<2x4x3x3xf32> {het.batch_dim = 0 : i64}, %pad: tensor<2x1x1x3xf32> {het.batch_dim = 0 : i64}, %all: tensor<1x3x3xf32>) -> tensor<2x4x3x3xf32> attributes {het.batch_size = 2 : i64} {
+  %f = het.reshape %s to [8, 3, 3] : (tensor<2x4x3x3xf32>) -> tensor<8x3x3xf32>
+  %w = het.broadcast %pad to [2, 4, 1, 3] : (tensor<2x1x1x3xf32>) -> tensor<2x4x1x3xf32>
+  %m = het.reshape %w to [8, 1, 3] : (tensor<2x4x1x3xf32>) -> tensor<8x1x3xf32>
+  %a = het.add %f, %m : (tensor<8x3x3xf32>, tensor<8x1x3xf32>) -> tensor<8x3x3xf32>
+  %b = het.add %a, %all : (tensor<8x3x3xf32>, tensor<1x3x3xf32>) -> tensor<8x3x3xf32>
+  %y = het.reshape %b to [2, 4, 3, 3] : (tensor<8x3x3xf32>) -> tensor<2x4x3x3xf32>
+  return %y : tensor<2x4x3x3xf32>
+}

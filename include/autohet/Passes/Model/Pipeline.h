@@ -3,6 +3,7 @@
 #ifndef AUTOHET_PASSES_MODEL_PIPELINE_H
 #define AUTOHET_PASSES_MODEL_PIPELINE_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
 #include <string>
@@ -47,6 +48,11 @@ struct ModelPipelineOptions : mlir::PassPipelineOptions<ModelPipelineOptions> {
 /// From a file's nodes to the differentiated model in units.
 void buildModelPipeline(mlir::OpPassManager &pm,
                         const ModelPipelineOptions &options);
+
+/// The input of a file's graph whose dim 0 counts samples where nobody says
+/// otherwise: the first one of integers (tokens); of a model that has none
+/// (pixels, say), the first. Null in a graph without inputs.
+mlir::BlockArgument findBatchInput(mlir::func::FuncOp graph);
 
 } // namespace autohet
 
