@@ -12,13 +12,19 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 import json
 import os
+import re
+import traceback
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
 
 if TYPE_CHECKING:
     import onnx
     import torch
+
+
+_OPSETS = range(18, 26)
 
 
 class ExportError(Exception):
@@ -71,6 +77,12 @@ def export(
 
     path = os.fspath(path)
     arguments, keywords = _as_arguments(example_inputs)
+    try:
+        inspect.signature(model.forward).bind(*arguments, **keywords)
+    except TypeError as error:
+        raise ExportError(f"the example does not fit the model's forward ({error}): pass it as a dict by argument name") from None
+    if opset not in _OPSETS:
+        raise ExportError(f"opset {opset} is not one that PyTorch writes ({_OPSETS[0]} to {_OPSETS[-1]}): asked for another, it writes what contradicts its label")
     names, tied = _parameter_names(model)
     _refuse_unsupported(model, names)
     if dynamic_batch and dynamic_shapes is None:
@@ -78,16 +90,19 @@ def export(
         dynamic_shapes = _batch_is_dynamic(arguments, keywords)
 
     with _evaluation_mode(model), torch.no_grad():
-        program = torch.onnx.export(
-            model,
-            arguments,
-            kwargs=keywords,
-            dynamo=True,
-            optimize=False,  # with the parameters in sight it would merge them
-            opset_version=opset,
-            dynamic_shapes=dynamic_shapes,
-            verbose=False,
-        )
+        try:
+            program = torch.onnx.export(
+                model,
+                arguments,
+                kwargs=keywords,
+                dynamo=True,
+                optimize=False,  # with the parameters in sight it would merge them
+                opset_version=opset,
+                dynamic_shapes=dynamic_shapes,
+                verbose=False,
+            )
+        except Exception as error:
+            raise ExportError(_explain(error)) from error
         assert program is not None
         _simplify_around_parameters(program.model, names, tied)
         if len(program.model.graph.outputs) != 1:
@@ -184,6 +199,57 @@ def _evaluation_mode(model: torch.nn.Module) -> Iterator[None]:
             config.use_cache = use_cache
 
 
+# ===-- What went wrong ----------------------------------------------------===#
+
+# What the exporter's errors are about, and what helps. It says much itself, but
+# of its own insides.
+_REMEDIES = [
+    (
+        r"data-dependent|Dynamic control flow|torch\.cond",
+        "the model decides by the values in a tensor, which an export cannot follow. Decide by an argument or an "
+        "attribute instead (nn.Transformer, nn.TransformerEncoder and their decoders: pass is_causal= or "
+        "tgt_is_causal= with the mask), or use torch.where or torch.cond",
+    ),
+    (
+        r"Constraints violated|specialized|marked .* as dynamic|not all values of",
+        "the model fixes a dim that was to be free. Compute with x.shape[0] where a number stands for the batch, or pass "
+        "dynamic_batch=False: the batch is then the example's",
+    ),
+    (
+        r"No ONNX function found|not supported|Unsupported.*operator|decomposition",
+        "an operator has no ONNX form at this opset: try another (opset=18 to 23), or write it by simpler ones",
+    ),
+    (
+        r"size mismatch|shapes? .* cannot be multiplied|index out of range|must match",
+        "the model does not run on the example: call model(example) to see why",
+    ),
+]
+
+
+def _explain(error: BaseException) -> str:
+    """The cause without the exporter's own story: what, where in the user's code, and what helps."""
+    import torch
+
+    chain = [error]
+    while (inner := chain[-1].__cause__ or chain[-1].__context__) is not None and inner not in chain:
+        chain.append(inner)
+    cause = chain[-1]
+    text = str(cause).strip()
+    lines = [f"PyTorch cannot export the model: {type(cause).__name__}: {text.splitlines()[0] if text else ''}"]
+    # Frames of torch itself lie below those of the model; torch.nn's may be the model.
+    library = os.path.dirname(torch.__file__)
+    frames = [f for e in chain for f in traceback.extract_tb(e.__traceback__)]
+    own = [f for f in frames if not f.filename.startswith((library, os.path.dirname(__file__), "<"))]
+    modules = [f for f in frames if f.filename.startswith(os.path.join(library, "nn", "modules")) and not f.name.endswith("_call_impl")]
+    for frame in own[-1:] + modules[-1:]:
+        lines.append(f"  at {frame.filename}:{frame.lineno}: {frame.line}")
+    everything = "\n".join(str(e) for e in chain)
+    remedy = next((advice for pattern, advice in _REMEDIES if re.search(pattern, text)), None)
+    remedy = remedy or next((advice for pattern, advice in _REMEDIES if re.search(pattern, everything)), None)
+    lines.append("What helps: " + (remedy or "torch.export.export(model, args) alone shows the same, with more detail"))
+    return "\n".join(lines)
+
+
 # ===-- What comes out -----------------------------------------------------===#
 
 
@@ -262,12 +328,20 @@ def _save(proto: onnx.ModelProto, path: str) -> None:
 def _run(path: str, feeds: Mapping[str, Any]) -> Any:
     try:
         import onnxruntime
-    except ImportError:
+
+        onnxruntime.set_default_logger_severity(4)  # its failures are caught here
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        return session.run(None, dict(feeds))[0]
+    except Exception:  # missing; or without an op or a form of one: masks of one row for all queries, say
         from onnx.reference import ReferenceEvaluator
 
-        return ReferenceEvaluator(path).run(None, dict(feeds))[0]
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    return session.run(None, dict(feeds))[0]
+        try:
+            return ReferenceEvaluator(path).run(None, dict(feeds))[0]
+        except Exception as error:
+            raise ExportError(
+                f"{path} was written, but neither onnxruntime nor onnx's interpreter runs it ({type(error).__name__}: {error}): "
+                "try another opset=, or pass compare=False"
+            ) from error
 
 
 def _compare(path: str, model: torch.nn.Module, arguments: Any, keywords: Any, dynamic_batch: bool, tolerance: float) -> float:
@@ -281,7 +355,13 @@ def _compare(path: str, model: torch.nn.Module, arguments: Any, keywords: Any, d
     for drop in (0, 1) if dynamic_batch else (0,):
         some = [tensor[drop:] for tensor in arguments]
         some_by_name = {name: tensor[drop:] for name, tensor in keywords.items()}
-        result = model(*some, **some_by_name)
+        try:
+            result = model(*some, **some_by_name)
+        except Exception as error:
+            raise ExportError(
+                f"the model runs on the example but not on one sample less ({type(error).__name__}: {error}): it fixes its "
+                "batch. Compute with x.shape[0] where a number stands for it, or pass dynamic_batch=False"
+            ) from error
         if not isinstance(result, torch.Tensor):
             result = result[0]
         # The exporter drops inputs that nothing reads, and keeps the order.
