@@ -98,10 +98,12 @@ BatchPlaces::BatchPlaces(func::FuncOp function) {
   if (!size)
     return;
   batch = size.getInt();
-  for (BlockArgument argument : function.getArguments())
-    if (auto dim = function.getArgAttrOfType<IntegerAttr>(
-            argument.getArgNumber(), kBatchDimAttr))
+  for (BlockArgument argument : function.getArguments()) {
+    auto dim = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
+                                                      kBatchDimAttr);
+    if (dim && dim.getInt() >= 0) // -1: the input has no samples
       add(argument, {dim.getInt(), 1, 1});
+  }
   for (Operation &op : function.front().without_terminator())
     follow(&op);
 }
@@ -136,6 +138,8 @@ void BatchPlaces::followReshape(ReshapeOp op) {
   if (known == places.end())
     return;
   ArrayRef<int64_t> from = typeOf(op.getOperand()).getShape();
+  if (product(from) == 0) // nothing lies anywhere
+    return;
   for (BatchPlace place : SmallVector<BatchPlace, 1>(known->second)) {
     int64_t before = product(from.take_front(place.dim)) * place.outer;
     int64_t outer = 1; // extents before the dim at hand
