@@ -6,6 +6,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/GlobPattern.h"
+#include <algorithm>
 #include <cassert>
 #include <limits>
 
@@ -21,7 +22,8 @@ unsigned Cluster::addNode(llvm::StringRef name, llvm::StringRef address,
                           llvm::ArrayRef<unsigned> deviceKinds) {
   unsigned node = nodes.size(), first = allDevices.size();
   nodes.push_back({name.str(), address.str(), first,
-                   static_cast<unsigned>(deviceKinds.size())});
+                   static_cast<unsigned>(deviceKinds.size()),
+                   /*nic_bytes_per_s=*/0, /*inside=*/std::nullopt});
   for (auto [index, kind] : llvm::enumerate(deviceKinds)) {
     std::string device = (name + "/" + llvm::Twine(index)).str();
     deviceIndex[device] = allDevices.size();
@@ -77,8 +79,54 @@ Link Cluster::link(unsigned fromDevice, unsigned toDevice) const {
     if (matchesDevice(entry.from, *this, fromDevice) &&
         matchesDevice(entry.to, *this, toDevice))
       return entry.link;
-  return allDevices[fromDevice].node == allDevices[toDevice].node ? intra_node
-                                                                  : inter_node;
+  const Node &from = nodes[allDevices[fromDevice].node],
+             &to = nodes[allDevices[toDevice].node];
+  if (&from == &to)
+    return from.inside.value_or(intra_node);
+  Link link = inter_node;
+  for (const Node *node : {&from, &to})
+    if (node->nic_bytes_per_s > 0)
+      link.bandwidth_bytes_per_s =
+          std::min(link.bandwidth_bytes_per_s, node->nic_bytes_per_s);
+  return link;
+}
+
+llvm::StringRef precisionName(Precision precision) {
+  return precision == Precision::FP32   ? "fp32"
+         : precision == Precision::BF16 ? "bf16"
+                                        : "fp16";
+}
+
+std::optional<Precision> parsePrecision(llvm::StringRef name) {
+  for (Precision precision :
+       {Precision::FP32, Precision::BF16, Precision::FP16})
+    if (name == precisionName(precision))
+      return precision;
+  return std::nullopt;
+}
+
+llvm::Error Cluster::usePrecision(Precision precision) {
+  if (precision == Precision::FP32)
+    return llvm::Error::success();
+  std::vector<llvm::StringRef> unable;
+  std::vector<bool> used(kinds.size());
+  for (const Device &device : allDevices)
+    used[device.kind] = true;
+  for (auto [index, kind] : llvm::enumerate(kinds)) {
+    double rate = precision == Precision::BF16 ? kind.flops_bf16_per_s
+                                               : kind.flops_fp16_per_s;
+    if (used[index] && rate == 0)
+      unable.push_back(kind.name);
+    kind.flops_per_s = rate;
+  }
+  if (unable.empty())
+    return llvm::Error::success();
+  return llvm::createStringError(
+      "no rate for " + precisionName(precision) + ": " +
+      llvm::join(unable, ", ") +
+      (precision == Precision::BF16
+           ? " (older devices cannot; others need 'flops_bf16')"
+           : " ('flops_fp16' gives one)"));
 }
 
 llvm::Expected<Cluster>
@@ -121,7 +169,8 @@ Cluster::filter(llvm::ArrayRef<std::string> patterns) const {
     }
     unsigned count = kept.allDevices.size() - first;
     if (count)
-      kept.nodes.push_back({node.name, node.address, first, count});
+      kept.nodes.push_back({node.name, node.address, first, count,
+                            node.nic_bytes_per_s, node.inside});
   }
   return kept;
 }

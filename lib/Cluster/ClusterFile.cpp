@@ -11,6 +11,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/Twine.h"
 
 namespace autohet {
@@ -26,6 +27,10 @@ const PlausibleRange plausibleFlops = {Dimension::FlopsPerSecond, 1e6, 1e17};
 const PlausibleRange plausibleBandwidth = {Dimension::BytesPerSecond, 1e4,
                                            1e14};
 const PlausibleRange plausibleTime = {Dimension::Seconds, 0, 1};
+const PlausibleRange plausiblePrice = {Dimension::DollarsPerHour, 1e-3, 1e3};
+
+// More is a typing error; planning would take minutes.
+constexpr uint64_t mostDevices = 100000;
 
 // What a kind without `flops` computes at relative speed 1.
 constexpr double defaultFlops = 100e9;
@@ -38,7 +43,7 @@ public:
   llvm::Expected<Cluster> read(const Tree &tree, bool kindsOnly) {
     MappingReader reader(tree, "a cluster file", errors);
     reader.requireFormat(1);
-    if (const Tree *kinds = reader.require("kinds"))
+    if (const Tree *kinds = reader.get("kinds"))
       readKinds(*kinds);
     for (const Tree &node : reader.items("nodes", !kindsOnly))
       readNode(node);
@@ -63,15 +68,24 @@ private:
   }
 
   void readKind(const Tree::Entry &entry) {
-    DeviceKind kind;
+    std::optional<DeviceKind> known = findKnownKind(entry.key);
+    DeviceKind kind = known.value_or(DeviceKind());
     kind.name = entry.key;
     std::string what = "device kind '" + entry.key + "'";
     MappingReader reader(entry.value, what, errors);
-    positive(reader, "memory", kind.memory_bytes, plausibleMemory, true, what);
+    positive(reader, "memory", kind.memory_bytes, plausibleMemory, !known,
+             what);
     bool hasFlops = positive(reader, "flops", kind.flops_per_s, plausibleFlops,
                              false, what);
+    if (hasFlops)
+      kind.source.clear();
+    positive(reader, "flops_bf16", kind.flops_bf16_per_s, plausibleFlops, false,
+             what);
+    positive(reader, "flops_fp16", kind.flops_fp16_per_s, plausibleFlops, false,
+             what);
     positive(reader, "memory_bandwidth", kind.memory_bandwidth_bytes_per_s,
              plausibleBandwidth, false, what);
+    positive(reader, "price", kind.usd_per_hour, plausiblePrice, false, what);
     if (reader.optional("overhead", kind.overhead_s, Dimension::Seconds))
       warnIfAbsurd(entry.value, "overhead", kind.overhead_s, plausibleTime,
                    what);
@@ -84,7 +98,7 @@ private:
     if (const Tree *target = reader.get("target"))
       readTarget(*target, what, kind.target);
     reader.finish();
-    if (!hasFlops)
+    if (!hasFlops && !known)
       kind.flops_per_s = defaultFlops * kind.relative_speed;
     cluster.addKind(std::move(kind));
   }
@@ -98,12 +112,20 @@ private:
 
   void readNode(const Tree &tree) {
     std::string name, address;
+    int64_t count = 1;
+    Node facts;
     MappingReader reader(tree, "a node", errors);
     bool isNamed = reader.required("name", name);
-    reader.optional("address", address);
+    bool hasAddress = reader.optional("address", address);
+    bool isMany = reader.optional("count", count, 1);
     std::vector<unsigned> devices;
     for (const Tree &item : reader.items("devices", true))
       readDevice(item, devices);
+    positive(reader, "nic", facts.nic_bytes_per_s, plausibleBandwidth, false,
+             "node '" + name + "'");
+    if (const Tree *link = reader.get("link"))
+      readLink(*link, "the link within node '" + name + "'",
+               facts.inside.emplace());
     reader.finish();
     if (!isNamed)
       return;
@@ -113,12 +135,30 @@ private:
                         "'" + name +
                             "' cannot name a node: it holds one of "
                             "/@*?[],: or a space");
-    if (cluster.findNode(name))
-      return errors.add(tree.find("name")->location,
-                        "node '" + name + "' is given twice");
+    if (isMany && hasAddress)
+      return errors.add(tree.find("address")->location,
+                        "the " + llvm::Twine(count) + " nodes '" + name +
+                            "-0' and so on cannot have one address");
     if (devices.empty() && errors.empty())
       return errors.add(tree.location, "node '" + name + "' has no devices");
-    cluster.addNode(name, address, devices);
+    if (cluster.devices().size() + uint64_t(count) * devices.size() >
+        mostDevices)
+      return errors.add(tree.location,
+                        "more than " + llvm::Twine(mostDevices) + " devices");
+    for (int64_t index = 0; index < count; ++index)
+      addNode(tree, isMany ? name + "-" + std::to_string(index) : name, address,
+              devices, facts);
+  }
+
+  void addNode(const Tree &tree, const std::string &name,
+               const std::string &address, llvm::ArrayRef<unsigned> devices,
+               const Node &facts) {
+    if (!names.insert(name).second)
+      return errors.add(tree.find("name")->location,
+                        "node '" + name + "' is given twice");
+    Node &node = cluster.nodes[cluster.addNode(name, address, devices)];
+    node.nic_bytes_per_s = facts.nic_bytes_per_s;
+    node.inside = facts.inside;
   }
 
   // `fast`, or `{kind: fast, count: 4}`.
@@ -135,15 +175,27 @@ private:
     }
     if (name.empty())
       return;
-    if (std::optional<unsigned> kind = cluster.findKind(name)) {
+    if (count > int64_t(mostDevices))
+      return errors.add(tree.location,
+                        "more than " + llvm::Twine(mostDevices) + " devices");
+    std::optional<unsigned> kind = cluster.findKind(name);
+    if (!kind)
+      if (std::optional<DeviceKind> known = findKnownKind(name))
+        kind = cluster.addKind(std::move(*known));
+    if (kind) {
       devices.insert(devices.end(), count, *kind);
       return;
     }
-    std::vector<llvm::StringRef> known;
-    for (const DeviceKind &kind : cluster.kinds)
-      known.push_back(kind.name);
-    errors.add(tree.location, "unknown device kind '" + name +
-                                  "'; known kinds: " + llvm::join(known, ", "));
+    std::vector<llvm::StringRef> inFile;
+    for (const DeviceKind &candidate : cluster.kinds)
+      inFile.push_back(candidate.name);
+    errors.add(tree.location,
+               "unknown device kind '" + name + "'; " +
+                   (inFile.empty()
+                        ? std::string()
+                        : "known kinds: " + llvm::join(inFile, ", ") + "; ") +
+                   "known without being described: " +
+                   llvm::join(knownKindNames(), ", "));
   }
 
   void readLinks(const Tree &tree) {
@@ -229,6 +281,7 @@ private:
   std::string file;
   ErrorList errors;
   std::vector<std::string> &warnings;
+  llvm::StringSet<> names; ///< of nodes
   Cluster cluster;
 };
 

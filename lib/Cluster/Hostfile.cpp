@@ -77,6 +77,9 @@ private:
         cluster.findKind(type.empty() ? "host" : type);
     if (!kind && type.empty())
       kind = cluster.addKind(hostKind());
+    if (!kind)
+      if (std::optional<DeviceKind> known = findKnownKind(type))
+        kind = cluster.addKind(std::move(*known));
     if (!kind) {
       std::vector<llvm::StringRef> known;
       for (const DeviceKind &candidate : cluster.kinds)
@@ -85,7 +88,9 @@ private:
                         "unknown device kind '" + type + "'; " +
                             (known.empty()
                                  ? "no cluster file defines kinds"
-                                 : "known kinds: " + llvm::join(known, ", ")));
+                                 : "known kinds: " + llvm::join(known, ", ")) +
+                            "; known without being described: " +
+                            llvm::join(knownKindNames(), ", "));
     }
     cluster.addNode(host, host, std::vector<unsigned>(slots, *kind));
   }

@@ -29,4 +29,32 @@ Cluster localCluster() {
   return cluster;
 }
 
+llvm::Expected<Cluster> loadCluster(const ClusterSource &source,
+                                    std::vector<std::string> &warnings) {
+  std::optional<Cluster> cluster;
+  if (!source.file.empty()) {
+    llvm::Expected<Cluster> read = loadCluster(
+        source.file, warnings, /*kindsOnly=*/!source.hostfile.empty());
+    if (!read)
+      return read.takeError();
+    cluster = std::move(*read);
+  }
+  if (!source.hostfile.empty()) {
+    llvm::Expected<Cluster> read =
+        loadHostfile(source.hostfile, cluster ? *cluster : Cluster());
+    if (!read)
+      return read.takeError();
+    cluster = std::move(*read);
+  }
+  if (!cluster)
+    cluster = localCluster();
+  if (source.include.empty())
+    return std::move(*cluster);
+  llvm::Expected<Cluster> kept = cluster->filter(source.include);
+  if (!kept)
+    return llvm::createStringError("--include: " +
+                                   llvm::toString(kept.takeError()));
+  return kept;
+}
+
 } // namespace autohet

@@ -33,6 +33,7 @@ const UnitName flopsUnits[] = {{"FLOP/s", 1},
                                {"PFLOP/s", 1e15}};
 const UnitName timeUnits[] = {{"ns", 1e-9}, {"us", 1e-6},  {"ms", 1e-3},
                               {"s", 1},     {"min", 60.0}, {"h", 3600.0}};
+const UnitName priceUnits[] = {{"USD/h", 1}, {"USD/s", 3600}};
 
 llvm::ArrayRef<UnitName> namesOf(Dimension dimension) {
   switch (dimension) {
@@ -46,6 +47,8 @@ llvm::ArrayRef<UnitName> namesOf(Dimension dimension) {
     return flopsUnits;
   case Dimension::Seconds:
     return timeUnits;
+  case Dimension::DollarsPerHour:
+    return priceUnits;
   }
   llvm_unreachable("covered switch");
 }
@@ -109,7 +112,7 @@ std::string formatQuantity(double value, Dimension dimension) {
     llvm::StringRef name = candidate.name;
     if (name.contains("bit") || (name.contains("iB") && !isBytes) ||
         (isBytes && name.contains("B") && name.size() == 2) || name == "min" ||
-        name == "h")
+        name == "h" || name == "USD/s")
       continue;
     if (!*best.name || value >= candidate.scale ||
         (value == 0 && candidate.scale == 1))

@@ -34,7 +34,9 @@ struct DeviceKind {
   std::string name;
   Target target;
   double memory_bytes = 0;
+  /// Of float32. The others are for planning only; 0: cannot, or unknown.
   double flops_per_s = 0;
+  double flops_bf16_per_s = 0, flops_fp16_per_s = 0;
   /// 0: memory traffic is not counted.
   double memory_bandwidth_bytes_per_s = 0;
   /// Added to each unit's forward and backward of each microbatch: a unit is
@@ -43,7 +45,18 @@ struct DeviceKind {
   /// For emulation: only the ratios between kinds count.
   double relative_speed = 1;
   int64_t threads = 1;
+  double usd_per_hour = 0; ///< of one device; 0: unknown
+  /// A graphics processor: plans and simulations only, no code yet.
+  bool is_gpu = false;
+  /// Where figures come from that the file does not give; empty: from the file.
+  std::string source;
 };
+
+/// What matrix products are computed in.
+enum class Precision { FP32, BF16, FP16 };
+
+llvm::StringRef precisionName(Precision precision); ///< "fp32", …
+std::optional<Precision> parsePrecision(llvm::StringRef name);
 
 struct Link {
   double bandwidth_bytes_per_s = 0;
@@ -65,6 +78,11 @@ struct Node {
   std::string name;
   std::string address; ///< empty: local to the others
   unsigned first_device = 0, device_count = 0;
+  /// What all its devices together send to, or receive from, other nodes; 0: no
+  /// limit but the links'.
+  double nic_bytes_per_s = 0;
+  /// Between its devices, instead of Cluster::intra_node.
+  std::optional<Link> inside;
 };
 
 struct Device {
@@ -99,6 +117,10 @@ public:
   /// The link that a message between two devices takes. To itself: free.
   Link link(unsigned fromDevice, unsigned toDevice) const;
 
+  /// Sets each kind's rate to that of `precision`. The error names the kinds
+  /// that cannot compute in it.
+  llvm::Error usePrecision(Precision precision);
+
   /// Keeps the devices that match one of `patterns` (as in LinkOverride), and
   /// nodes that still have one. The error names a pattern that matches none
   /// and what there is.
@@ -108,6 +130,11 @@ private:
   std::vector<Device> allDevices;
   llvm::StringMap<unsigned> deviceIndex;
 };
+
+/// Kinds of devices that people have, by the names that they use ("A100-80"):
+/// data-sheet figures times a stated efficiency. None where unknown.
+std::optional<DeviceKind> findKnownKind(llvm::StringRef name);
+std::vector<llvm::StringRef> knownKindNames();
 
 /// Whether a pattern names this device or its node.
 bool matchesDevice(llvm::StringRef pattern, const Cluster &cluster,
@@ -128,6 +155,18 @@ llvm::Expected<Cluster>
 parseHostfile(llvm::StringRef text, llvm::StringRef file, const Cluster &kinds);
 llvm::Expected<Cluster> loadHostfile(llvm::StringRef path,
                                      const Cluster &kinds);
+
+/// What a user names: a cluster file, a hostfile, or both, which then brings
+/// the nodes and the file the kinds; neither is this machine.
+struct ClusterSource {
+  std::string file, hostfile;
+  std::vector<std::string> include; ///< patterns; empty: all devices
+
+  /// Whether its rates are somebody's measurement; this machine's are assumed.
+  bool hasRates() const { return !file.empty() || !hostfile.empty(); }
+};
+llvm::Expected<Cluster> loadCluster(const ClusterSource &source,
+                                    std::vector<std::string> &warnings);
 
 /// This machine as one device of a node "localhost".
 Cluster localCluster();

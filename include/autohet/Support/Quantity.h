@@ -15,7 +15,14 @@
 namespace autohet {
 
 /// What a number counts, in its base unit.
-enum class Dimension { None, Bytes, BytesPerSecond, FlopsPerSecond, Seconds };
+enum class Dimension {
+  None,
+  Bytes,
+  BytesPerSecond,
+  FlopsPerSecond,
+  Seconds,
+  DollarsPerHour
+};
 
 /// Finite and not negative, in the base unit. The error says what was found
 /// and which units there are; it has no location.

@@ -83,13 +83,70 @@ TEST(ClusterFile, FlopsFollowRelativeSpeed) {
   EXPECT_EQ(cluster.kindOf(0).flops_per_s, 400e9);
 }
 
+TEST(ClusterFile, KnownKinds) {
+  Cluster cluster = good("format: 1\n"
+                         "kinds:\n"
+                         "  A100-80: {memory: 70 GiB, price: 2 USD/h}\n"
+                         "nodes:\n"
+                         "  - {name: a, devices: [A100-80, T4]}\n");
+  const DeviceKind &a100 = cluster.kindOf(0), &t4 = cluster.kindOf(1);
+  EXPECT_EQ(a100.memory_bytes, 70 * 0x1p30);
+  EXPECT_EQ(a100.usd_per_hour, 2);
+  EXPECT_DOUBLE_EQ(a100.flops_per_s, 0.85 * 19.5e12);
+  EXPECT_DOUBLE_EQ(t4.flops_fp16_per_s, 0.55 * 65e12);
+  EXPECT_TRUE(t4.is_gpu);
+  EXPECT_EQ(t4.source, "NVIDIA T4 data sheet");
+  // A measured rate needs no source.
+  EXPECT_EQ(good("format: 1\nkinds: {T4: {flops: 6 TFLOP/s}}\n"
+                 "nodes: [{name: a, devices: [T4]}]\n")
+                .kindOf(0)
+                .source,
+            "");
+}
+
+TEST(ClusterFile, PrecisionNeedsRates) {
+  Cluster cluster = good("format: 1\n"
+                         "nodes: [{name: a, devices: [A100, V100]}]\n");
+  Cluster half = cluster;
+  EXPECT_FALSE(bool(half.usePrecision(Precision::FP16)));
+  EXPECT_DOUBLE_EQ(half.kindOf(1).flops_per_s, 0.55 * 125e12);
+  EXPECT_THAT(llvm::toString(cluster.usePrecision(Precision::BF16)),
+              HasSubstr("no rate for bf16: V100 (older devices cannot"));
+}
+
+TEST(ClusterFile, NodesByTheDozen) {
+  Cluster cluster =
+      good("format: 1\n"
+           "kinds: {k: {memory: 1 GiB}}\n"
+           "nodes:\n"
+           "  - {name: a, count: 3, devices: [k, k], nic: 1 GB/s,\n"
+           "     link: {bandwidth: 50 GB/s, latency: 1 us}}\n"
+           "  - {name: b, devices: [k]}\n"
+           "links: {inter_node: {bandwidth: 2 GB/s, latency: 9 us}}\n");
+  ASSERT_EQ(cluster.nodes.size(), 4u);
+  EXPECT_EQ(cluster.nodes[2].name, "a-2");
+  unsigned first = *cluster.findDevice("a-0/0"), b = *cluster.findDevice("b/0");
+  EXPECT_EQ(cluster.link(first, first + 1).bandwidth_bytes_per_s, 50e9);
+  EXPECT_EQ(cluster.link(first, b).bandwidth_bytes_per_s, 1e9);
+  EXPECT_EQ(cluster.link(first, b).latency_s, 9e-6);
+  EXPECT_THAT(refuse("format: 1\nkinds: {k: {memory: 1 GiB}}\n"
+                     "nodes:\n"
+                     "  - {name: a, count: 2, devices: [k]}\n"
+                     "  - {name: a-1, devices: [k]}\n"),
+              HasSubstr("node 'a-1' is given twice"));
+  EXPECT_THAT(refuse("format: 1\nkinds: {k: {memory: 1 GiB}}\n"
+                     "nodes: [{name: a, count: 2000000, devices: [k]}]\n"),
+              HasSubstr("more than 100000 devices"));
+}
+
 TEST(ClusterFile, Refuses) {
   EXPECT_THAT(refuse(edited("relative_speed", "speed")),
               HasSubstr("c.yaml:6:5: error: unknown key 'speed' in device kind "
                         "'fast'; known keys: memory, flops"));
   EXPECT_THAT(
       refuse(edited("[fast]", "[quick]")),
-      HasSubstr("unknown device kind 'quick'; known kinds: fast, slow"));
+      HasSubstr("unknown device kind 'quick'; known kinds: fast, slow; known "
+                "without being described: A10, A40"));
   EXPECT_THAT(refuse(edited("name: n1", "name: n0")),
               HasSubstr("node 'n0' is given twice"));
   EXPECT_THAT(refuse(edited("8 GB/s", "0 GB/s")),

@@ -48,9 +48,10 @@ TEST(Hostfile, Types) {
 }
 
 TEST(Hostfile, Refuses) {
-  EXPECT_THAT(refuse("w slots=1 type=H20"),
-              HasSubstr("hosts:1:1: error: unknown device kind 'H20'; known "
-                        "kinds: A100, V100"));
+  EXPECT_THAT(refuse("w slots=1 type=Z1"),
+              HasSubstr("hosts:1:1: error: unknown device kind 'Z1'; known "
+                        "kinds: A100, V100; known without being described: "
+                        "A10, A40"));
   EXPECT_THAT(refuse("w1 slots=1\nw2 slots=1 type=A100"),
               HasSubstr("all hosts have a type or none has"));
   EXPECT_THAT(refuse("w slots=1\nw slots=2"), HasSubstr("given twice"));
