@@ -51,6 +51,14 @@ void autohet::buildModelPipeline(OpPassManager &pm,
   add(createFuseAttention());
   add(createCanonicalizerPass());
   add(createCSEPass());
+  buildTrainingPipeline(pm, options);
+}
+
+void autohet::buildTrainingPipeline(OpPassManager &pm,
+                                    const ModelPipelineOptions &options) {
+  auto add = [&](std::unique_ptr<Pass> pass) {
+    pm.addNestedPass<func::FuncOp>(std::move(pass));
+  };
   if (options.inference || !options.differentiate) {
     if (options.inference) {
       FreezeParametersOptions freeze;

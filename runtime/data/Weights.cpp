@@ -121,6 +121,11 @@ private:
            "'%s' has no tensor '%s', which the program needs",
            weights.path().c_str(), name.c_str());
     const StoredTensor &tensor = found->second;
+    if (tensor.file.empty())
+      fail(AH_ERROR_INPUT,
+           "'%s' says no file for '%s': the model has no weights of its own; "
+           "start with --init, --weights FILE or --resume",
+           weights.path().c_str(), name.c_str());
     requireSame(weights.path(), name, tensor.dtype, tensor.shape, parameter);
     // A part is read without the rest, which its checksum would need.
     if (Box::of(parameter).isWhole())

@@ -14,7 +14,8 @@ namespace autohet::runtime {
 
 /// One entry of a weights index; see docs/formats/weights-index.md.
 struct StoredTensor {
-  std::string name, file;
+  std::string name;
+  std::string file; // empty: no bytes are stored anywhere
   uint64_t offset = 0, bytes = 0;
   uint8_t dtype = 0;
   std::vector<int64_t> shape; // as PyTorch has it, whatever the file's order

@@ -21,6 +21,21 @@ static StoredTensor readTensor(const Json &entry, const std::string &where) {
   StoredTensor tensor;
   tensor.name = fields.string("name");
   Fields named(entry, where + " ('" + tensor.name + "')");
+  tensor.shape = named.naturals("shape");
+  if (named.has("trained"))
+    tensor.trained = named.boolean("trained");
+  if (named.has("frozen"))
+    tensor.frozen = named.boolean("frozen");
+  if (tensor.frozen && tensor.trained)
+    named.wrong("it is 'trained' and 'frozen'");
+  // A model that was built from a config alone has no bytes anywhere.
+  if (!named.has("file")) {
+    tensor.dtype = readDtype(named);
+    for (const char *key : {"offset", "bytes", "transform", "checksum"})
+      if (named.has(key))
+        named.wrong(format("has '%s', but no 'file'", key));
+    return tensor;
+  }
   tensor.file = named.string("file");
   tensor.offset = named.natural("offset");
   tensor.bytes = named.natural("bytes");
@@ -29,15 +44,8 @@ static StoredTensor readTensor(const Json &entry, const std::string &where) {
   if (transform != "none" && transform != "transpose")
     named.wrong("transform '" + transform + "'; known: none, transpose");
   tensor.transposed = transform == "transpose";
-  if (named.has("trained"))
-    tensor.trained = named.boolean("trained");
-  if (named.has("frozen"))
-    tensor.frozen = named.boolean("frozen");
-  if (tensor.frozen && tensor.trained)
-    named.wrong("it is 'trained' and 'frozen'");
   if (named.has("checksum"))
     tensor.checksum = named.hash("checksum", "xxh64:");
-  tensor.shape = named.naturals("shape");
   if (tensor.shape.size() > AH_MAX_RANK)
     named.wrong("'shape' has more than 8 extents");
   uint64_t bytes = dtypeBytes(tensor.dtype);

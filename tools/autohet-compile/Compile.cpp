@@ -8,23 +8,20 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compile.h"
-#include "Inputs.h"
 #include "Kernels.h"
+#include "Options/Diagnostics.h"
+#include "Options/Inputs.h"
+#include "Options/Programs.h"
 #include "OutputFolder.h"
 #include "Outputs.h"
 
 #include "autohet/Dialect/Dist/Dist.h"
 #include "autohet/Dialect/Exec/Exec.h"
 #include "autohet/Dialect/Het/Het.h"
-#include "autohet/Dialect/Onnx/Onnx.h"
-#include "autohet/Frontend/ONNX.h"
 #include "autohet/Passes/Model/Parameters.h"
-#include "autohet/Passes/Model/Pipeline.h"
 #include "autohet/Passes/Model/Units.h"
-#include "autohet/Passes/Plan/Pipeline.h"
 #include "autohet/Passes/Schedule/MemoryUse.h"
 #include "autohet/Passes/Schedule/Passes.h"
-#include "autohet/Passes/Schedule/Pipeline.h"
 #include "autohet/Passes/Schedule/SimulatePrograms.h"
 #include "autohet/Program/EncodeProgram.h"
 #include "autohet/Report/Report.h"
@@ -60,13 +57,13 @@ private:
   //===--- phases ---===//
   LogicalResult readCluster();
   LogicalResult chooseTargets();
+  LogicalResult refuseGpus();
   FailureOr<OwningOpRef<ModuleOp>> modelPhase(int64_t batch,
                                               bool differentiate);
   LogicalResult choosePlan();
   LogicalResult readPlan();
   LogicalResult preparePlanner();
   LogicalResult searchPlan();
-  FailureOr<int64_t> batchOfFile();
   LogicalResult lookAtTwoSamples(func::FuncOp one);
   LogicalResult buildModels();
   LogicalResult finishPlan();
@@ -83,16 +80,13 @@ private:
   LogicalResult error(const llvm::Twine &message) {
     return emitError(unknown, message);
   }
-  LogicalResult error(llvm::Error problem);
+  LogicalResult error(llvm::Error problem) {
+    return emitProblem(context, std::move(problem));
+  }
   LogicalResult print() {
     module->print(llvm::outs());
     llvm::outs() << "\n";
     return success();
-  }
-  /// Rates of a cluster file are somebody's measurement; without one they are
-  /// assumed, and a prediction would be a guess.
-  bool hasRates() const {
-    return !options.cluster.empty() || !options.hostfile.empty();
   }
 
   const CompileOptions &options;
@@ -106,8 +100,7 @@ private:
   double simulated_s = 0;               ///< a step of the programs
   UnitTable units;
   OwningOpRef<ModuleOp> module, placed; ///< the latter for --emit=planned
-  llvm::MapVector<int64_t, OwningOpRef<ModuleOp>>
-      models;                                  ///< by microbatch size
+  ModelsBySize models;
   llvm::StringMap<cpu::TargetOptions> targets; ///< by device name
   KernelSet kernels;
 };
@@ -115,69 +108,35 @@ private:
 /// Plans that are tried: each corrects the estimates for the next one.
 constexpr unsigned kMaxPlans = 10;
 
-static func::FuncOp modelOf(ModuleOp module) {
-  for (auto func : module.getOps<func::FuncOp>())
-    if (func->hasAttr(het::kBatchSizeAttr))
-      return func;
-  return nullptr;
-}
-
-/// Readers of text files say where, in a line for each problem:
-/// "cluster.yaml:3:7: error: ...".
-LogicalResult Compiler::error(llvm::Error problem) {
-  std::string message = llvm::toString(std::move(problem));
-  for (StringRef line : llvm::split(message, '\n')) {
-    auto [place, text] = line.split(": error: ");
-    unsigned row = 0, column = 0;
-    StringRef file = place;
-    auto takeNumber = [&file](unsigned &value) {
-      auto [rest, number] = file.rsplit(':');
-      if (!number.getAsInteger(10, value))
-        file = rest;
-    };
-    takeNumber(column);
-    takeNumber(row);
-    if (text.empty())
-      (void)error(line);
-    else
-      emitError(FileLineColLoc::get(&context, file, row, column), text);
-  }
-  return failure();
-}
-
 //===----------------------------------------------------------------------===//
 // Cluster and plan
 //===----------------------------------------------------------------------===//
 
 LogicalResult Compiler::readCluster() {
-  if (!options.cluster.empty()) {
-    std::vector<std::string> warnings;
-    // A host file brings the nodes.
-    llvm::Expected<Cluster> read =
-        loadCluster(options.cluster, warnings,
-                    /*kindsOnly=*/!options.hostfile.empty());
-    if (!read)
-      return error(read.takeError());
-    for (const std::string &warning : warnings)
-      emitWarning(unknown, warning);
-    cluster = std::move(*read);
-  }
-  if (!options.hostfile.empty()) {
-    llvm::Expected<Cluster> read =
-        loadHostfile(options.hostfile, cluster ? *cluster : Cluster());
-    if (!read)
-      return error(read.takeError());
-    cluster = std::move(*read);
-  }
-  if (!cluster)
-    cluster = localCluster();
-  if (!options.include.empty()) {
-    llvm::Expected<Cluster> kept = cluster->filter(options.include);
-    if (!kept)
-      return error("--include: " + llvm::toString(kept.takeError()));
-    cluster = std::move(*kept);
-  }
+  std::vector<std::string> warnings;
+  llvm::Expected<Cluster> read = loadCluster(options.machines, warnings);
+  if (!read)
+    return error(read.takeError());
+  emitWarnings(context, warnings);
+  cluster = std::move(*read);
   return chooseTargets();
+}
+
+/// Before anything is compiled for them.
+LogicalResult Compiler::refuseGpus() {
+  if (options.emit < Emit::Objects)
+    return success();
+  for (const Replica &replica : plan.replicas)
+    for (const Stage &stage : replica.stages)
+      for (const std::string &name : stage.devices) {
+        std::optional<unsigned> device = cluster->findDevice(name);
+        if (device && cluster->kindOf(*device).is_gpu)
+          return error("device " + name + " is a GPU (" +
+                       cluster->kindOf(*device).name +
+                       "): plans and simulations are all that there is for it "
+                       "yet");
+      }
+  return success();
 }
 
 /// Flags win over what the cluster file says of a kind.
@@ -204,7 +163,7 @@ LogicalResult Compiler::choosePlan() {
       options.emit == Emit::Differentiated || options.emit == Emit::Units;
   bool isSizeFree = false;
   if (!options.microbatch && (options.globalBatch || needsModelOnly)) {
-    FailureOr<int64_t> inFile = batchOfFile();
+    FailureOr<int64_t> inFile = batchOf(options.modelFile, context);
     if (failed(inFile))
       return failure();
     isSizeFree = *inFile == 0;
@@ -247,8 +206,9 @@ LogicalResult Compiler::preparePlanner() {
     return error(
         "a cluster of " + llvm::Twine(cluster->devices().size()) +
         " devices needs --global-batch: how many samples they share in a step");
-  FailureOr<int64_t> fixed =
-      options.microbatch ? options.microbatch : batchOfFile();
+  FailureOr<int64_t> fixed = options.microbatch
+                                 ? options.microbatch
+                                 : batchOf(options.modelFile, context);
   if (failed(fixed))
     return failure();
   FailureOr<OwningOpRef<ModuleOp>> provisional =
@@ -277,63 +237,13 @@ LogicalResult Compiler::searchPlan() {
   return success();
 }
 
-/// The batch that the file, with its dims bound, has; 0 where it is free.
-FailureOr<int64_t> Compiler::batchOfFile() {
-  if (!options.batchDim.empty())
-    return 0;
-  OwningOpRef<ModuleOp> imported = importOnnxFile(options.model, context);
-  if (!imported)
-    return failure();
-  for (auto graph : imported->getOps<func::FuncOp>()) {
-    BlockArgument samples = findBatchInput(graph);
-    if (!samples)
-      continue;
-    auto dims = graph.getArgAttrOfType<ArrayAttr>(samples.getArgNumber(),
-                                                  onnx::kDimsAttr);
-    auto symbol = dims ? dyn_cast<StringAttr>(dims[0]) : StringAttr();
-    if (!symbol)
-      return cast<RankedTensorType>(samples.getType()).getDimSize(0);
-    for (StringRef binding : options.dims) {
-      auto [name, extent] = binding.split('=');
-      int64_t bound = 0;
-      if (name == symbol.getValue() && !extent.getAsInteger(10, bound))
-        return bound;
-    }
-    return 0;
-  }
-  return 0;
-}
-
 //===----------------------------------------------------------------------===//
 // Model
 //===----------------------------------------------------------------------===//
 
 FailureOr<OwningOpRef<ModuleOp>> Compiler::modelPhase(int64_t batch,
                                                       bool differentiate) {
-  OwningOpRef<ModuleOp> model = importOnnxFile(options.model, context);
-  if (!model)
-    return failure();
-  for (auto graph : model->getOps<func::FuncOp>())
-    if (failed(bindValues(graph, options.binds)))
-      return failure();
-  ModelPipelineOptions pipeline;
-  pipeline.batch = batch;
-  pipeline.batchDim = options.batchDim;
-  pipeline.dims = llvm::to_vector(options.dims);
-  pipeline.ties = llvm::to_vector(options.ties);
-  pipeline.shared = llvm::to_vector(options.shared);
-  pipeline.constants = options.constants;
-  pipeline.freeze = options.freeze;
-  pipeline.loss = options.loss;
-  pipeline.output = options.lossOutput;
-  pipeline.ignoreIndex = options.ignoreIndex;
-  pipeline.differentiate = differentiate;
-  pipeline.inference = options.inference;
-  PassManager passes(&context);
-  buildModelPipeline(passes, pipeline);
-  if (failed(passes.run(*model)))
-    return failure();
-  return model;
+  return readModel(options.modelFile, batch, differentiate, context);
 }
 
 /// One differentiated model a distinct microbatch size; the plan's open
@@ -378,7 +288,7 @@ LogicalResult Compiler::lookAtTwoSamples(func::FuncOp one) {
   };
   if (options.inference && llvm::none_of(one.getArguments(), countsSamples))
     return success();
-  FailureOr<int64_t> inFile = batchOfFile();
+  FailureOr<int64_t> inFile = batchOf(options.modelFile, context);
   if (failed(inFile) || *inFile != 0)
     return success(succeeded(inFile));
   // What is no error has been said of the model itself.
@@ -434,45 +344,19 @@ LogicalResult Compiler::finishPlan() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult Compiler::planPhase() {
-  // Copies, for another plan may have to be tried; sizes that this one lacks
-  // belong to one that did not fit.
-  module = nullptr;
-  for (auto &[size, model] : models) {
-    if (llvm::none_of(plan.replicas, [size = size](const Replica &replica) {
-          return replica.microbatch_size == size;
-        }))
-      continue;
-    if (!module)
-      module = cast<ModuleOp>((*model)->clone());
-    else
-      module->insert(modelOf(*module), modelOf(*model).clone());
-  }
-  (*module)->setAttr(dist::kPlanAttr,
-                     StringAttr::get(&context, formatPlan(plan)));
-  SmallVector<StringRef> nodes;
-  for (const Node &node : cluster->nodes)
-    nodes.push_back(node.name);
-  (*module)->setAttr(dist::kNodesAttr,
-                     Builder(&context).getStrArrayAttr(nodes));
-  PlanPipelineOptions pipeline;
-  pipeline.stateOwner = plan.state_owner;
-  PassManager passes(&context);
-  buildPlanPipeline(passes, pipeline);
-  return passes.run(*module);
+  FailureOr<OwningOpRef<ModuleOp>> placedModels =
+      placeModels(models, plan, context);
+  if (failed(placedModels))
+    return failure();
+  module = std::move(*placedModels);
+  return success();
 }
 
 LogicalResult Compiler::schedulePhase() {
-  SchedulePipelineOptions pipeline;
-  pipeline.schedule = scheduleName(plan.schedule).str();
-  pipeline.optimizer = optimizerName(plan.optimizer).str();
-  PassManager passes(&context);
-  buildOrderPipeline(passes, pipeline);
-  if (failed(passes.run(*module)) ||
+  if (failed(orderPrograms(*module, plan)) ||
       failed(kernels.compile(*module, targets, options.threads)))
     return failure();
-  PassManager memory(&context);
-  buildMemoryPipeline(memory);
-  return memory.run(*module);
+  return planMemory(*module);
 }
 
 /// The devices that cannot hold their program, and what they lack.
@@ -561,7 +445,7 @@ void Compiler::printDecisions() {
   llvm::raw_ostream &os =
       options.emit < Emit::Objects ? llvm::errs() : llvm::outs();
   os << formatInputs(modelOf(*models.front().second));
-  if (hasRates())
+  if (options.machines.hasRates())
     os << formatPlannerResult(planned, units, *cluster);
   os << formatMemoryUse(*module, [&](StringRef device) {
     return cluster->kindOf(*cluster->findDevice(device)).memory_bytes;
@@ -581,7 +465,7 @@ LogicalResult Compiler::simulatePrograms() {
     return error("the programs wait for each other forever: " +
                  llvm::toString(result.takeError()));
   simulated_s = result->step_s.back();
-  if (hasRates())
+  if (options.machines.hasRates())
     llvm::outs() << "simulated: "
                  << formatQuantity(simulated_s, Dimension::Seconds)
                  << " a step of the programs\n";
@@ -595,7 +479,7 @@ LogicalResult Compiler::simulatePrograms() {
 LogicalResult Compiler::emitNodes() {
   llvm::StringSet<> trained;
   ManifestFacts facts;
-  facts.name = llvm::sys::path::stem(options.model).str();
+  facts.name = llvm::sys::path::stem(options.modelFile.path).str();
   facts.structureHash = units.structure_hash;
   facts.planHash = planHash(plan);
   facts.globalBatch = plan.global_batch;
@@ -634,7 +518,7 @@ LogicalResult Compiler::emitNodes() {
     about.deviceIndex = index;
     about.optimizer = optimizerName(plan.optimizer).str();
     about.objective = options.inference ? "none" : options.objective;
-    about.ignoreIndex = options.ignoreIndex;
+    about.ignoreIndex = options.modelFile.ignore_index;
     about.sequenceLength = sequenceLength;
     cpu::DeviceImage device;
     llvm::StringMap<unsigned> kernelIndex;
@@ -754,7 +638,7 @@ LogicalResult Compiler::run() {
       llvm::outs() << "// " << line << "\n";
     return print();
   }
-  if (failed(readCluster()) || failed(choosePlan()))
+  if (failed(readCluster()) || failed(choosePlan()) || failed(refuseGpus()))
     return failure();
   if (options.emit == Emit::Differentiated || options.emit == Emit::Units)
     if (failed(buildModels()))

@@ -3,7 +3,9 @@
 #ifndef AUTOHET_TOOLS_COMPILE_COMPILE_H
 #define AUTOHET_TOOLS_COMPILE_COMPILE_H
 
-#include "Planning.h"
+#include "Options/Planning.h"
+
+#include "autohet/Passes/Model/ModelFile.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -25,20 +27,18 @@ enum class Emit {
 };
 
 struct CompileOptions {
-  std::string model, output;
+  ModelFile modelFile;
+  std::string output;
   Emit emit = Emit::Executables;
   // Placement.
-  std::string cluster, hostfile, plan;
-  std::vector<std::string> include;        ///< patterns; empty: all devices
-  int64_t globalBatch = 0, microbatch = 0; ///< 0: not given
+  ClusterSource machines;
+  std::string plan;
+  int64_t globalBatch = 0, microbatch = 0;       ///< 0: not given
   PlannerKind planner = PlannerKind::Asymmetric; ///< without a plan
   std::string schedule, stateOwner = "spread"; ///< no schedule: the better one
-  // What the model is.
-  std::vector<std::string> dims, ties, shared, binds;
-  std::string batchDim, constants, freeze;
-  std::string objective = "causal", loss = "cross-entropy", lossOutput;
-  int64_t ignoreIndex = -100;
-  std::string optimizer = "sgd";
+  // How the model is trained.
+  std::vector<std::string> binds;
+  std::string objective = "causal", optimizer = "sgd";
   bool inference = false; ///< outputs only: no loss, nothing is trained
   // How it is made.
   std::string cacheFolder, runtimeLibrary, target, features;

@@ -133,6 +133,14 @@ autohet::formatWeightsIndex(ModuleOp module, uint64_t structureHash,
     SmallVector<int64_t> shape(stored.getShape());
     if (source.getTransposed())
       std::reverse(shape.begin(), shape.end());
+    if (source.getFile().empty()) {
+      tensors.push_back(
+          json::Object{{"name", source.getName()},
+                       {"dtype", dtypeName(stored.getElementType())},
+                       {"shape", json::Array(shape)},
+                       {"trained", trained.contains(source.getName())}});
+      continue;
+    }
     llvm::SmallString<256> path(source.getFile());
     llvm::sys::fs::make_absolute(path);
     llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);

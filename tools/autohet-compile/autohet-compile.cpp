@@ -1,7 +1,9 @@
 //===- autohet-compile.cpp - options of the compiler ------------------------===//
 
 #include "Compile.h"
-#include "Inputs.h"
+#include "Options/Diagnostics.h"
+#include "Options/Inputs.h"
+#include "Options/ModelOptions.h"
 
 #include "autohet/Dialect/Dist/Dist.h"
 #include "autohet/Dialect/Exec/Exec.h"
@@ -12,7 +14,6 @@
 
 #include "core/Options.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
@@ -34,38 +35,15 @@ std::vector<JobOption> jobRunOptions() {
   return options;
 }
 
-/// An option's text as a whole number. LLVM's own parser would say what is
-/// wrong without the word "error" and without the option's dashes.
-template <typename T>
-T readNumber(const cl::opt<std::string> &option, std::string &problem) {
-  T value = 0;
-  if (!option.empty() && llvm::StringRef(option).getAsInteger(0, value))
-    problem = ("option " + llvm::Twine(option.ArgStr.size() == 1 ? "-" : "--") +
-               option.ArgStr + ": found '" + option.getValue() +
-               "', wanted a whole number" +
-               (std::is_unsigned_v<T> ? ", 0 or more" : ""))
-                  .str();
-  return value;
-}
-
 struct CommandLine {
-  cl::opt<std::string> model{cl::Positional, cl::desc("<model.onnx>")};
+  cl::opt<std::string> model{cl::Positional,
+                             cl::desc("<model.onnx | config.json>")};
   cl::opt<std::string> job{
       "job",
       cl::desc("Take options from a job file (YAML); the command line wins"),
       cl::value_desc("file")};
 
-  cl::opt<std::string> cluster{
-      "cluster",
-      cl::desc("The machines (YAML); default: this one, as one device"),
-      cl::value_desc("file"), cl::cat(placement)};
-  cl::opt<std::string> hostfile{
-      "hostfile", cl::desc("The machines as lines 'host slots=N [type=T]'"),
-      cl::value_desc("file"), cl::cat(placement)};
-  cl::list<std::string> include{
-      "include",
-      cl::desc("Only devices that match: n0 (all of it), n1/2, gpu*"),
-      cl::value_desc("patterns"), cl::cat(placement)};
+  ClusterOptions machines{placement};
   cl::opt<std::string> plan{
       "plan", cl::desc("A plan to follow (JSON); default: one is made"),
       cl::value_desc("file"), cl::cat(placement)};
@@ -102,40 +80,16 @@ struct CommandLine {
       cl::values(clEnumValN(Mode::Training, "training", "train the model"),
                  clEnumValN(Mode::Inference, "inference",
                             "compute its outputs, of any element type"))};
-  cl::list<std::string> dims{"dim", cl::desc("Extent of a symbolic dim"),
-                             cl::value_desc("NAME=N"), cl::cat(modelOptions)};
-  cl::opt<std::string> batchDim{
-      "batch-dim", cl::desc("Name of the symbolic dim that counts samples"),
-      cl::value_desc("NAME"), cl::cat(modelOptions)};
-  cl::list<std::string> ties{
-      "tie", cl::desc("Make two constants of the file one parameter"),
-      cl::value_desc("NAME=OTHER"), cl::cat(modelOptions)};
-  cl::list<std::string> shared{"shared",
-                               cl::desc("Accept several uses of a parameter"),
-                               cl::value_desc("NAME"), cl::cat(modelOptions)};
+  ModelOptions modelFile{modelOptions};
   cl::list<std::string> binds{
       "bind",
       cl::desc("Where an input comes from that data files do not have: "
                "tokens, labels, ones, zeros, arange or file; a .npy or .pb "
                "file: it always has that value"),
       cl::value_desc("NAME=KIND"), cl::cat(modelOptions)};
-  cl::opt<std::string> constants{
-      "constant", cl::desc("Constants that are not trained"),
-      cl::value_desc("REGEX"), cl::cat(modelOptions)};
-  cl::opt<std::string> freeze{"freeze",
-                              cl::desc("Parameters without gradient and state"),
-                              cl::value_desc("REGEX"), cl::cat(modelOptions)};
   cl::opt<std::string> objective{
       "objective", cl::desc("Labels: causal (the next token), masked or given"),
       cl::init("causal"), cl::cat(modelOptions)};
-  cl::opt<std::string> loss{"loss", cl::desc("cross-entropy or mse"),
-                            cl::init("cross-entropy"), cl::cat(modelOptions)};
-  cl::opt<std::string> lossOutput{
-      "loss-output", cl::desc("Name of the output that the loss is of"),
-      cl::value_desc("NAME"), cl::cat(modelOptions)};
-  cl::opt<std::string> ignoreIndex{
-      "ignore-index", cl::desc("The label that does not count"),
-      cl::init("-100"), cl::value_desc("N"), cl::cat(modelOptions)};
   cl::opt<std::string> optimizer{"optimizer",
                                  cl::desc("sgd, adam, adamw or none"),
                                  cl::init("sgd"), cl::cat(modelOptions)};
@@ -240,30 +194,23 @@ struct CommandLine {
   /// `problem`: a number that is none.
   CompileOptions read(std::string &problem) const {
     CompileOptions options;
-    options.model = model, options.output = output, options.emit = emit;
-    options.cluster = cluster, options.hostfile = hostfile, options.plan = plan;
+    options.modelFile = modelFile.read(problem);
+    options.modelFile.path = model;
+    options.output = output, options.emit = emit;
+    options.machines = machines.read(), options.plan = plan;
     options.globalBatch = readNumber<int64_t>(globalBatch, problem);
     options.microbatch = readNumber<int64_t>(microbatch, problem);
     options.planner = planner, options.schedule = schedule,
     options.stateOwner = stateOwner;
-    auto list = [](const cl::list<std::string> &values) {
-      return std::vector<std::string>(values.begin(), values.end());
-    };
-    // Here, so that a job file's text may hold commas too.
-    for (llvm::StringRef patterns : include)
-      for (llvm::StringRef pattern : llvm::split(patterns, ','))
-        options.include.push_back(pattern.trim().str());
-    options.dims = list(dims), options.ties = list(ties);
-    options.shared = list(shared), options.binds = list(binds);
-    options.batchDim = batchDim, options.constants = constants,
-    options.freeze = freeze;
-    options.objective = objective, options.loss = loss,
-    options.lossOutput = lossOutput;
-    options.ignoreIndex = readNumber<int64_t>(ignoreIndex, problem);
-    options.optimizer = optimizer;
+    options.binds.assign(binds.begin(), binds.end());
+    options.objective = objective, options.optimizer = optimizer;
     options.inference = mode == Mode::Inference;
     if (options.inference)
       options.optimizer = "none";
+    options.modelFile.inference = options.inference;
+    options.modelFile.prepare_graph = [given = options.binds](auto graph) {
+      return bindValues(graph, given);
+    };
     options.cacheFolder = cacheFolder, options.runtimeLibrary = runtimeLibrary;
     options.target = target, options.features = features,
     options.threads = readNumber<unsigned>(threads, problem);
@@ -273,21 +220,15 @@ struct CommandLine {
 
 /// What options say that no later step would notice.
 std::string findWrongOption(const CompileOptions &options) {
-  auto known = [](llvm::StringRef flag, llvm::StringRef value,
-                  llvm::ArrayRef<llvm::StringRef> choices) {
-    if (llvm::is_contained(choices, value))
-      return std::string();
-    return ("--" + flag + "=" + value + ": known are " +
-            llvm::join(choices, ", "))
-        .str();
-  };
   for (const std::string &problem :
-       {known("optimizer", options.optimizer, {"sgd", "adam", "adamw", "none"}),
-        known("objective", options.objective, {"causal", "masked", "given"}),
+       {checkChoice("optimizer", options.optimizer,
+                    {"sgd", "adam", "adamw", "none"}),
+        checkChoice("objective", options.objective,
+                    {"causal", "masked", "given"}),
         options.schedule.empty()
             ? ""
-            : known("schedule", options.schedule, {"1f1b", "gpipe"}),
-        known("loss", options.loss, {"cross-entropy", "mse"})})
+            : checkChoice("schedule", options.schedule, {"1f1b", "gpipe"}),
+        ModelOptions::check(options.modelFile)})
     if (!problem.empty())
       return problem;
   for (llvm::StringRef bind : options.binds) {
@@ -295,8 +236,8 @@ std::string findWrongOption(const CompileOptions &options) {
     if (isValueFile(kind))
       continue;
     std::string problem =
-        known("bind " + name.str(), kind,
-              {"tokens", "labels", "ones", "zeros", "arange", "file"});
+        checkChoice("bind " + name.str(), kind,
+                    {"tokens", "labels", "ones", "zeros", "arange", "file"});
     if (!problem.empty())
       return problem;
   }
@@ -305,82 +246,32 @@ std::string findWrongOption(const CompileOptions &options) {
   return "";
 }
 
-/// "file:line:column", "file", the node's name, or this tool: what a message is
-/// about, as far as it is known.
-std::string placeOf(mlir::Location location) {
-  if (auto name = mlir::dyn_cast<mlir::NameLoc>(location)) {
-    std::string inner = placeOf(name.getChildLoc());
-    return (inner == "autohet-compile" ? "" : inner + ": ") + "node '" +
-           name.getName().str() + "'";
-  }
-  if (auto file = mlir::dyn_cast<mlir::FileLineColLoc>(location)) {
-    std::string place = file.getFilename().str();
-    if (file.getLine())
-      place += ":" + std::to_string(file.getLine()) + ":" +
-               std::to_string(file.getColumn());
-    return place;
-  }
-  if (auto fused = mlir::dyn_cast<mlir::FusedLoc>(location))
-    for (mlir::Location part : fused.getLocations())
-      if (std::string place = placeOf(part); place != "autohet-compile")
-        return place;
-  return "autohet-compile";
-}
-
-void print(mlir::Diagnostic &diagnostic, unsigned depth) {
-  static const char *const kinds[] = {"note", "warning", "error", "remark"};
-  llvm::errs().indent(2 * depth) << placeOf(diagnostic.getLocation()) << ": "
-                                 << kinds[unsigned(diagnostic.getSeverity())]
-                                 << ": " << diagnostic.str() << "\n";
-  for (mlir::Diagnostic &note : diagnostic.getNotes())
-    print(note, depth + 1);
-}
-
 } // namespace
-
-/// A full disk must not look like an empty result.
-static int exitStatus(mlir::LogicalResult result) {
-  llvm::outs().flush();
-  std::error_code lost = llvm::outs().error();
-  if (!lost)
-    return mlir::failed(result);
-  llvm::outs().clear_error();
-  llvm::errs() << "autohet-compile: error: cannot write to standard output: "
-               << lost.message() << "\n";
-  return 1;
-}
 
 int main(int argc, char **argv) {
   ah_hold_standard_streams();
   llvm::InitLLVM init(argc, argv);
   CommandLine commandLine;
   cl::HideUnrelatedOptions({&placement, &modelOptions, &outputOptions});
-  std::string refused;
-  llvm::raw_string_ostream stream(refused);
-  bool areParsed = cl::ParseCommandLineOptions(
-      argc, argv,
-      "Compiles a transformer for a mixed cluster: one executable a node.\n\n"
-      "  autohet-compile model.onnx -o out                      this machine "
-      "as one device\n"
-      "  autohet-compile model.onnx --cluster c.yaml --global-batch 64 -o out\n"
-      "                                                         plans for the "
-      "cluster\n"
-      "  autohet-compile model.onnx --cluster c.yaml --plan p.json -o out\n"
-      "  autohet-run out --steps 100 --data tokens.bin          trains it\n\n"
-      "  autohet-compile model.onnx --mode=inference -o out\n"
-      "  autohet-run out --inputs x=x.npy --save-outputs '{name}.npy'\n"
-      "                                                         runs it\n",
-      &stream);
-  for (llvm::StringRef line : llvm::split(refused, '\n'))
-    if (line.consume_front("autohet-compile: "))
-      llvm::errs() << "autohet-compile: error: " << line << "\n";
-  if (!areParsed)
+  if (!parseCommandLine(
+          argc, argv, "autohet-compile",
+          "Compiles a transformer for a mixed cluster: one executable a "
+          "node.\n\n"
+          "  autohet-compile model.onnx -o out                      this "
+          "machine as one device\n"
+          "  autohet-compile model.onnx --cluster c.yaml --global-batch 64 -o "
+          "out\n"
+          "                                                         plans for "
+          "the cluster\n"
+          "  autohet-compile model.onnx --cluster c.yaml --plan p.json -o out\n"
+          "  autohet-run out --steps 100 --data tokens.bin          trains "
+          "it\n"))
     return 1;
   if (!commandLine.job.empty() && !commandLine.takeFromJob())
     return 1;
   if (commandLine.model.empty()) {
-    llvm::errs() << "autohet-compile: error: which model? Give an ONNX file; "
-                    "see --help\n";
+    llvm::errs() << "autohet-compile: error: which model? Give an ONNX file "
+                    "or a config.json; see --help\n";
     return 1;
   }
   std::string problem;
@@ -396,11 +287,6 @@ int main(int argc, char **argv) {
   mlir::MLIRContext context;
   context.loadDialect<het::HetDialect, onnx::OnnxDialect, dist::DistDialect,
                       exec::ExecDialect, mlir::func::FuncDialect>();
-  context.printOpOnDiagnostic(false);
-  mlir::ScopedDiagnosticHandler handler(&context,
-                                        [](mlir::Diagnostic &diagnostic) {
-                                          print(diagnostic, 0);
-                                          return mlir::success();
-                                        });
-  return exitStatus(compile(options, context));
+  DiagnosticPrinter printer(context, "autohet-compile");
+  return exitStatus(compile(options, context), "autohet-compile");
 }

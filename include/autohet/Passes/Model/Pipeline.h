@@ -49,6 +49,10 @@ struct ModelPipelineOptions : mlir::PassPipelineOptions<ModelPipelineOptions> {
 void buildModelPipeline(mlir::OpPassManager &pm,
                         const ModelPipelineOptions &options);
 
+/// Its second half, for a model that is built in het: loss, gradients, units.
+void buildTrainingPipeline(mlir::OpPassManager &pm,
+                           const ModelPipelineOptions &options);
+
 /// The input of a file's graph whose dim 0 counts samples where nobody says
 /// otherwise: the first one of integers (tokens); of a model that has none
 /// (pixels, say), the first. Null in a graph without inputs.

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef AUTOHET_TOOLS_COMPILE_INPUTS_H
-#define AUTOHET_TOOLS_COMPILE_INPUTS_H
+#ifndef AUTOHET_TOOLS_OPTIONS_INPUTS_H
+#define AUTOHET_TOOLS_OPTIONS_INPUTS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <string>

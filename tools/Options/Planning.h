@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef AUTOHET_TOOLS_COMPILE_PLANNING_H
-#define AUTOHET_TOOLS_COMPILE_PLANNING_H
+#ifndef AUTOHET_TOOLS_OPTIONS_PLANNING_H
+#define AUTOHET_TOOLS_OPTIONS_PLANNING_H
 
 #include "autohet/Planner/Planner.h"
 

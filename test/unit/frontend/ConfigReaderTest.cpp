@@ -1,0 +1,237 @@
+//===- ConfigReaderTest.cpp - models from config.json -----------------------===//
+//
+// Parameter counts are those of the published models. What a config may leave
+// out, what it must not say, and where a message points.
+//
+//===----------------------------------------------------------------------===//
+
+#include "autohet/Dialect/Het/Het.h"
+#include "autohet/Frontend/Config.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <fstream>
+
+using namespace mlir;
+using namespace autohet;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+namespace {
+
+class ConfigReader : public testing::Test {
+protected:
+  void SetUp() override {
+    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("config", folder));
+    context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
+      if (auto place = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
+        messages += std::to_string(place.getLine()) + ":" +
+                    std::to_string(place.getColumn()) + ": ";
+      messages += diagnostic.str() + "\n";
+      return success();
+    });
+    options.sequence_length = 16;
+  }
+  void TearDown() override { llvm::sys::fs::remove_directories(folder); }
+
+  OwningOpRef<ModuleOp> read(llvm::StringRef text) {
+    std::string path = (folder + "/config.json").str();
+    std::ofstream(path) << text.str();
+    messages.clear();
+    return importConfigFile(path, options, context);
+  }
+  OwningOpRef<ModuleOp> good(llvm::StringRef text) {
+    OwningOpRef<ModuleOp> model = read(text);
+    EXPECT_THAT(messages, IsEmpty());
+    EXPECT_TRUE(model && succeeded(verify(*model)));
+    return model;
+  }
+  std::string refuse(llvm::StringRef text) {
+    EXPECT_FALSE(read(text));
+    return messages;
+  }
+
+  std::string print(llvm::StringRef text) {
+    OwningOpRef<ModuleOp> model = good(text);
+    std::string printed;
+    llvm::raw_string_ostream stream(printed);
+    if (model)
+      model->print(stream);
+    return printed;
+  }
+  int64_t countParameters(llvm::StringRef text) {
+    OwningOpRef<ModuleOp> model = good(text);
+    int64_t count = 0;
+    if (model)
+      for (auto source : model->getOps<het::WeightSourceOp>())
+        count += source.getStoredType().getNumElements();
+    return count;
+  }
+
+  MLIRContext context;
+  ConfigOptions options;
+  llvm::SmallString<128> folder;
+  std::string messages;
+};
+
+const char *const gpt2 = R"({
+  "model_type": "gpt2", "n_layer": 12, "n_embd": 768, "n_head": 12,
+  "vocab_size": 50257, "n_positions": 1024
+})";
+const char *const llama = R"({
+  "model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64,
+  "num_attention_heads": 8, "num_key_value_heads": 2,
+  "intermediate_size": 96, "vocab_size": 128
+})";
+
+std::string edited(llvm::StringRef text, llvm::StringRef from,
+                   llvm::StringRef to) {
+  auto [before, after] = text.split(from);
+  EXPECT_NE(before, text) << "no " << from.str();
+  return (before + to + after).str();
+}
+
+} // namespace
+
+TEST_F(ConfigReader, CountsOfPublishedModels) {
+  EXPECT_EQ(countParameters(gpt2), 124439808);
+  // BERT-Large: 335,141,888 with its pooler in place of the head.
+  int64_t pooler = 1024 * 1024 + 1024,
+          head = 1024 * 1024 + 1024 + 2 * 1024 + 30522;
+  EXPECT_EQ(countParameters(R"({
+    "model_type": "bert", "num_hidden_layers": 24, "hidden_size": 1024,
+    "num_attention_heads": 16, "intermediate_size": 4096,
+    "vocab_size": 30522})"),
+            335141888 - pooler + head);
+  EXPECT_EQ(countParameters(R"({
+    "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
+    "num_attention_heads": 32, "intermediate_size": 11008,
+    "vocab_size": 32000})"),
+            6738415616);
+  // The same model by its first release's keys.
+  EXPECT_EQ(countParameters(R"({"dim": 4096, "multiple_of": 256,
+    "n_heads": 32, "n_layers": 32, "norm_eps": 1e-06, "vocab_size": 32000})"),
+            6738415616);
+  EXPECT_EQ(countParameters(R"({
+    "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
+    "num_attention_heads": 32, "num_key_value_heads": 8,
+    "intermediate_size": 14336, "vocab_size": 128256})"),
+            8030261248);
+  EXPECT_EQ(countParameters(R"({
+    "model_type": "mistral", "num_hidden_layers": 32, "hidden_size": 4096,
+    "num_attention_heads": 32, "num_key_value_heads": 8,
+    "intermediate_size": 14336, "vocab_size": 32000})"),
+            7241732096);
+  EXPECT_EQ(countParameters(R"({
+    "model_type": "qwen2", "num_hidden_layers": 28, "hidden_size": 3584,
+    "num_attention_heads": 28, "num_key_value_heads": 4,
+    "intermediate_size": 18944, "vocab_size": 152064})"),
+            7615616512);
+  EXPECT_EQ(countParameters(R"({
+    "model_type": "gemma", "num_hidden_layers": 18, "hidden_size": 2048,
+    "num_attention_heads": 8, "num_key_value_heads": 1, "head_dim": 256,
+    "intermediate_size": 16384, "vocab_size": 256000})"),
+            2506172416);
+  EXPECT_EQ(countParameters(R"({
+    "model_type": "gpt_neox", "num_hidden_layers": 32, "hidden_size": 4096,
+    "num_attention_heads": 32, "intermediate_size": 16384,
+    "vocab_size": 50432})"),
+            6857302016);
+  EXPECT_EQ(countParameters(R"({
+    "model_type": "phi", "num_hidden_layers": 32, "hidden_size": 2560,
+    "num_attention_heads": 32, "intermediate_size": 10240,
+    "vocab_size": 51200})"),
+            2779683840);
+}
+
+TEST_F(ConfigReader, NullIsAbsentIsDefault) {
+  std::string plain = print(gpt2);
+  EXPECT_EQ(
+      print(edited(gpt2, "\"n_layer\"", "\"n_inner\": null, \"n_layer\"")),
+      plain);
+  EXPECT_EQ(
+      print(edited(gpt2, "\"n_layer\"", "\"n_inner\": 3072, \"n_layer\"")),
+      plain);
+  plain = print(edited(llama, "\"num_key_value_heads\": 2,", ""));
+  for (const char *same :
+       {"\"num_key_value_heads\": null,", "\"num_key_value_heads\": 8,",
+        "\"rope_scaling\": null,", "\"rope_theta\": 10000.0,",
+        "\"head_dim\": 8,", "\"tie_word_embeddings\": false,",
+        "\"rope_parameters\": {\"rope_theta\": 10000.0, \"rope_type\": "
+        "\"default\"},"})
+    EXPECT_EQ(print(edited(llama, "\"num_key_value_heads\": 2,", same)), plain)
+        << same;
+  EXPECT_NE(print(edited(llama, "\"vocab_size\"",
+                         "\"rope_scaling\": {\"type\": \"linear\", \"factor\": "
+                         "4}, \"vocab_size\"")),
+            print(llama));
+}
+
+TEST_F(ConfigReader, TiedHeadsAreOneParameter) {
+  EXPECT_EQ(
+      countParameters(edited(llama, "\"vocab_size\"",
+                             "\"tie_word_embeddings\": true, \"vocab_size\"")) +
+          128 * 64,
+      countParameters(llama));
+}
+
+TEST_F(ConfigReader, Dropout) {
+  EXPECT_THAT(print(gpt2), HasSubstr("het.dropout"));
+  options.dropout = false;
+  EXPECT_THAT(print(gpt2), testing::Not(HasSubstr("dropout")));
+}
+
+TEST_F(ConfigReader, Refuses) {
+  EXPECT_THAT(refuse("{"), HasSubstr("not JSON"));
+  EXPECT_THAT(refuse("[1]"), HasSubstr("must map keys to values"));
+  EXPECT_THAT(refuse("{}"), HasSubstr("has no 'model_type'"));
+  EXPECT_THAT(refuse(R"({"model_type": "t5"})"),
+              HasSubstr("1:16: unknown model_type 't5'; known families: gpt2"));
+  EXPECT_THAT(refuse(R"({"model_type": "mixtral"})"),
+              HasSubstr("which experts a token meets"));
+  EXPECT_THAT(refuse(edited(gpt2, "768", "770")),
+              HasSubstr("12 heads of equal size must make the hidden size of "
+                        "770"));
+  EXPECT_THAT(refuse(edited(gpt2, "\"n_head\": 12", "\"n_head\": \"12\"")),
+              HasSubstr("2:65: 'n_head' must be a whole number"));
+  EXPECT_THAT(refuse(edited(gpt2, "\"n_layer\": 12,", "")),
+              HasSubstr("needs 'n_layer'"));
+  EXPECT_THAT(refuse(edited(llama, "\"num_key_value_heads\": 2",
+                            "\"num_key_value_heads\": 5")),
+              HasSubstr("must divide the 8 attention heads, found 5"));
+  EXPECT_THAT(refuse(edited(llama, "\"num_key_value_heads\": 2",
+                            "\"num_key_value_heads\": 0")),
+              HasSubstr("must be at least 1, found 0"));
+  EXPECT_THAT(refuse(edited(llama, "\"vocab_size\"",
+                            "\"head_dim\": 7, \"vocab_size\"")),
+              HasSubstr("'head_dim' must be even"));
+  EXPECT_THAT(
+      refuse(edited(llama, "\"vocab_size\"", "\"mystery\": 1, \"vocab_size\"")),
+      HasSubstr("4:28: 'mystery' is not known"));
+  EXPECT_THAT(refuse(edited(llama, "\"vocab_size\"",
+                            "\"hidden_act\": \"mish\", \"vocab_size\"")),
+              HasSubstr("'hidden_act' is 'mish'; supported are gelu"));
+  EXPECT_THAT(refuse(edited(llama, "\"vocab_size\"",
+                            "\"architectures\": [\"LlamaForTokenStuff\"], "
+                            "\"vocab_size\"")),
+              HasSubstr("architecture 'LlamaForTokenStuff' is not supported"));
+  EXPECT_THAT(refuse(edited(llama, "\"vocab_size\"",
+                            "\"rope_scaling\": {\"type\": \"longrope\"}, "
+                            "\"vocab_size\"")),
+              HasSubstr("'type' of rope_scaling is 'longrope'"));
+  options.sequence_length = 2048;
+  EXPECT_THAT(refuse(gpt2), HasSubstr("longer than the model's 1024"));
+}
+
+TEST_F(ConfigReader, ListsWhatChangesNothing) {
+  options.list_ignored = true;
+  EXPECT_TRUE(read(
+      edited(llama, "\"vocab_size\"", "\"use_cache\": true, \"vocab_size\"")));
+  EXPECT_THAT(messages, HasSubstr("'use_cache' changes nothing here"));
+}

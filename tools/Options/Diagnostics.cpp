@@ -1,0 +1,85 @@
+//===- Diagnostics.cpp - messages as all tools print them -----------------===//
+
+#include "Diagnostics.h"
+
+#include "mlir/IR/Location.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace autohet;
+
+/// "file:line:column", "file", the node's name: what a message is about, as far
+/// as it is known, else empty.
+static std::string placeOf(Location location) {
+  if (auto name = dyn_cast<NameLoc>(location)) {
+    std::string inner = placeOf(name.getChildLoc());
+    return (inner.empty() ? "" : inner + ": ") + "node '" +
+           name.getName().str() + "'";
+  }
+  if (auto file = dyn_cast<FileLineColLoc>(location)) {
+    std::string place = file.getFilename().str();
+    if (file.getLine())
+      place += ":" + std::to_string(file.getLine()) + ":" +
+               std::to_string(file.getColumn());
+    return place;
+  }
+  if (auto fused = dyn_cast<FusedLoc>(location))
+    for (Location part : fused.getLocations())
+      if (std::string place = placeOf(part); !place.empty())
+        return place;
+  return "";
+}
+
+static void print(Diagnostic &diagnostic, StringRef tool, unsigned depth) {
+  static const char *const kinds[] = {"note", "warning", "error", "remark"};
+  std::string place = placeOf(diagnostic.getLocation());
+  llvm::errs().indent(2 * depth) << (place.empty() ? tool : place) << ": "
+                                 << kinds[unsigned(diagnostic.getSeverity())]
+                                 << ": " << diagnostic.str() << "\n";
+  for (Diagnostic &note : diagnostic.getNotes())
+    print(note, tool, depth + 1);
+}
+
+DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context, StringRef tool)
+    : tool(tool.str()), handler(&context, [this](Diagnostic &diagnostic) {
+        print(diagnostic, this->tool, 0);
+        return success();
+      }) {
+  context.printOpOnDiagnostic(false);
+}
+
+/// The place of "file:line:column<separator>text", and the text.
+static std::pair<Location, StringRef>
+splitPlace(MLIRContext &context, StringRef line, StringRef separator) {
+  auto [place, text] = line.split(separator);
+  if (text.empty())
+    return {UnknownLoc::get(&context), line};
+  unsigned row = 0, column = 0;
+  auto takeNumber = [file = &place](unsigned &value) {
+    auto [rest, number] = file->rsplit(':');
+    if (!number.getAsInteger(10, value))
+      *file = rest;
+  };
+  takeNumber(column);
+  takeNumber(row);
+  return {FileLineColLoc::get(&context, place, row, column), text};
+}
+
+LogicalResult autohet::emitProblem(MLIRContext &context, llvm::Error problem) {
+  std::string message = llvm::toString(std::move(problem));
+  for (StringRef line : llvm::split(message, '\n')) {
+    auto [location, text] = splitPlace(context, line, ": error: ");
+    emitError(location, text);
+  }
+  return failure();
+}
+
+void autohet::emitWarnings(MLIRContext &context,
+                           ArrayRef<std::string> warnings) {
+  for (StringRef line : warnings) {
+    auto [location, text] = splitPlace(context, line, ": warning: ");
+    emitWarning(location, text);
+  }
+}

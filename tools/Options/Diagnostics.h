@@ -1,0 +1,32 @@
+//===- Diagnostics.h - messages as all tools print them --------*- C++ -*-===//
+
+#ifndef AUTOHET_TOOLS_OPTIONS_DIAGNOSTICS_H
+#define AUTOHET_TOOLS_OPTIONS_DIAGNOSTICS_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/Error.h"
+
+namespace autohet {
+
+/// Prints what the context's diagnostics say to standard error, a line each:
+/// "place: error: text". What has no place is of the tool.
+class DiagnosticPrinter {
+public:
+  DiagnosticPrinter(mlir::MLIRContext &context, llvm::StringRef tool);
+
+private:
+  std::string tool;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+/// Each line of an error of a text file's reader ("cluster.yaml:3:7: error:
+/// ...") as a diagnostic at its place.
+mlir::LogicalResult emitProblem(mlir::MLIRContext &context,
+                                llvm::Error problem);
+/// The same of warnings.
+void emitWarnings(mlir::MLIRContext &context,
+                  llvm::ArrayRef<std::string> warnings);
+
+} // namespace autohet
+
+#endif

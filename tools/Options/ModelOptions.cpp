@@ -1,0 +1,120 @@
+//===- ModelOptions.cpp - options of tools that take a model --------------===//
+
+#include "ModelOptions.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace cl = llvm::cl;
+using namespace autohet;
+
+static std::vector<std::string> listOf(const cl::list<std::string> &values) {
+  return {values.begin(), values.end()};
+}
+
+ModelOptions::ModelOptions(cl::OptionCategory &category)
+    : dims("dim", cl::desc("Extent of a symbolic dim"),
+           cl::value_desc("NAME=N"), cl::cat(category)),
+      ties("tie", cl::desc("Make two constants of the file one parameter"),
+           cl::value_desc("NAME=OTHER"), cl::cat(category)),
+      shared("shared", cl::desc("Accept several uses of a parameter"),
+             cl::value_desc("NAME"), cl::cat(category)),
+      batchDim("batch-dim",
+               cl::desc("Name of the symbolic dim that counts samples"),
+               cl::value_desc("NAME"), cl::cat(category)),
+      constants("constant", cl::desc("Constants that are not trained"),
+                cl::value_desc("REGEX"), cl::cat(category)),
+      freeze("freeze", cl::desc("Parameters without gradient and state"),
+             cl::value_desc("REGEX"), cl::cat(category)),
+      loss("loss", cl::desc("cross-entropy or mse"), cl::init("cross-entropy"),
+           cl::cat(category)),
+      lossOutput("loss-output",
+                 cl::desc("Name of the output that the loss is of"),
+                 cl::value_desc("NAME"), cl::cat(category)),
+      ignoreIndex("ignore-index", cl::desc("The label that does not count"),
+                  cl::value_desc("N"), cl::init("-100"), cl::cat(category)),
+      sequenceLength("seq-len",
+                     cl::desc("Tokens of a sample, for a config; default: the "
+                              "longest that it allows"),
+                     cl::value_desc("N"), cl::cat(category)),
+      paddingMask("padding-mask",
+                  cl::desc("Give a config's decoder the input attention_mask"),
+                  cl::cat(category)),
+      noDropout("no-dropout", cl::desc("Leave out a config's dropout"),
+                cl::cat(category)),
+      verbose("v", cl::desc("Say also which keys of a config change nothing"),
+              cl::cat(category)) {}
+
+ModelFile ModelOptions::read(std::string &problem) const {
+  ModelFile file;
+  file.dims = listOf(dims), file.ties = listOf(ties);
+  file.shared = listOf(shared);
+  file.batch_dim = batchDim, file.constants = constants;
+  file.sequence_length = readNumber<int64_t>(sequenceLength, problem);
+  file.padding_mask = paddingMask, file.dropout = !noDropout;
+  file.verbose = verbose;
+  file.freeze = freeze, file.loss = loss, file.loss_output = lossOutput;
+  file.ignore_index = readNumber<int64_t>(ignoreIndex, problem);
+  return file;
+}
+
+std::string ModelOptions::check(const ModelFile &file) {
+  if (file.sequence_length < 0 || file.sequence_length > (int64_t(1) << 20))
+    return "--seq-len " + std::to_string(file.sequence_length) +
+           ": wanted 1 to 1048576 tokens";
+  return checkChoice("loss", file.loss, {"cross-entropy", "mse"});
+}
+
+ClusterOptions::ClusterOptions(cl::OptionCategory &category)
+    : cluster("cluster",
+              cl::desc("The machines (YAML); default: this one, as one device"),
+              cl::value_desc("file"), cl::cat(category)),
+      hostfile("hostfile",
+               cl::desc("The machines as lines 'host slots=N [type=T]'"),
+               cl::value_desc("file"), cl::cat(category)),
+      include("include",
+              cl::desc("Only devices that match: n0 (all of it), n1/2, gpu*"),
+              cl::value_desc("patterns"), cl::cat(category)) {}
+
+ClusterSource ClusterOptions::read() const {
+  ClusterSource source;
+  source.file = cluster, source.hostfile = hostfile;
+  // Here, so that a job file's text may hold commas too.
+  for (llvm::StringRef patterns : include)
+    for (llvm::StringRef pattern : llvm::split(patterns, ','))
+      source.include.push_back(pattern.trim().str());
+  return source;
+}
+
+bool autohet::parseCommandLine(int argc, char **argv, llvm::StringRef tool,
+                               llvm::StringRef overview) {
+  std::string refused;
+  llvm::raw_string_ostream stream(refused);
+  bool areParsed = cl::ParseCommandLineOptions(argc, argv, overview, &stream);
+  std::string prefix = (tool + ": ").str();
+  for (llvm::StringRef line : llvm::split(refused, '\n'))
+    if (line.consume_front(prefix))
+      llvm::errs() << prefix << "error: " << line << "\n";
+  return areParsed;
+}
+
+int autohet::exitStatus(mlir::LogicalResult result, llvm::StringRef tool) {
+  llvm::outs().flush();
+  std::error_code lost = llvm::outs().error();
+  if (!lost)
+    return mlir::failed(result);
+  llvm::outs().clear_error();
+  llvm::errs() << tool
+               << ": error: cannot write to standard output: " << lost.message()
+               << "\n";
+  return 1;
+}
+
+std::string autohet::checkChoice(llvm::StringRef flag, llvm::StringRef value,
+                                 llvm::ArrayRef<llvm::StringRef> choices) {
+  if (llvm::is_contained(choices, value))
+    return std::string();
+  return ("--" + flag + "=" + value + ": known are " +
+          llvm::join(choices, ", "))
+      .str();
+}

@@ -1,0 +1,62 @@
+//===- Programs.cpp - from a plan to each device's program ------------------===//
+
+#include "Programs.h"
+
+#include "autohet/Dialect/Dist/Dist.h"
+#include "autohet/Dialect/Het/Het.h"
+#include "autohet/Passes/Plan/Pipeline.h"
+#include "autohet/Passes/Schedule/Pipeline.h"
+
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace autohet;
+
+func::FuncOp autohet::modelOf(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function->hasAttr(het::kBatchSizeAttr))
+      return function;
+  return nullptr;
+}
+
+FailureOr<OwningOpRef<ModuleOp>> autohet::placeModels(ModelsBySize &models,
+                                                      const Plan &plan,
+                                                      MLIRContext &context) {
+  // Copies, for another plan may have to be tried; sizes that this one lacks
+  // belong to one that did not fit.
+  OwningOpRef<ModuleOp> module;
+  for (auto &[size, model] : models) {
+    if (llvm::none_of(plan.replicas, [size = size](const Replica &replica) {
+          return replica.microbatch_size == size;
+        }))
+      continue;
+    if (!module)
+      module = cast<ModuleOp>((*model)->clone());
+    else
+      module->insert(modelOf(*module), modelOf(*model).clone());
+  }
+  (*module)->setAttr(dist::kPlanAttr,
+                     StringAttr::get(&context, formatPlan(plan)));
+  PlanPipelineOptions pipeline;
+  pipeline.stateOwner = plan.state_owner;
+  PassManager passes(&context);
+  buildPlanPipeline(passes, pipeline);
+  if (failed(passes.run(*module)))
+    return failure();
+  return module;
+}
+
+LogicalResult autohet::orderPrograms(ModuleOp placed, const Plan &plan) {
+  SchedulePipelineOptions pipeline;
+  pipeline.schedule = scheduleName(plan.schedule).str();
+  pipeline.optimizer = optimizerName(plan.optimizer).str();
+  PassManager passes(placed.getContext());
+  buildOrderPipeline(passes, pipeline);
+  return passes.run(placed);
+}
+
+LogicalResult autohet::planMemory(ModuleOp programs) {
+  PassManager passes(programs.getContext());
+  buildMemoryPipeline(passes);
+  return passes.run(programs);
+}

@@ -1,0 +1,32 @@
+//===- Programs.h - from a plan to each device's program -------*- C++ -*-===//
+
+#ifndef AUTOHET_TOOLS_OPTIONS_PROGRAMS_H
+#define AUTOHET_TOOLS_OPTIONS_PROGRAMS_H
+
+#include "autohet/Plan/Plan.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace autohet {
+
+/// Differentiated models by microbatch size.
+using ModelsBySize =
+    llvm::MapVector<int64_t, mlir::OwningOpRef<mlir::ModuleOp>>;
+
+/// The function of a module that readModel() made.
+mlir::func::FuncOp modelOf(mlir::ModuleOp module);
+
+/// A function a device, for the sizes that the plan uses: the Plan phase.
+mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
+placeModels(ModelsBySize &models, const Plan &plan, mlir::MLIRContext &context);
+
+/// A program a device; its memory is not yet planned.
+mlir::LogicalResult orderPrograms(mlir::ModuleOp placed, const Plan &plan);
+/// A place for each of its buffers.
+mlir::LogicalResult planMemory(mlir::ModuleOp programs);
+
+} // namespace autohet
+
+#endif
