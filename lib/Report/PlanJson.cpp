@@ -1,0 +1,107 @@
+//===- PlanJson.cpp - a planner's result for programs ---------------------===//
+
+#include "PlanFigures.h"
+#include "autohet/Report/PlanText.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/JSON.h"
+
+namespace json = llvm::json;
+
+namespace autohet {
+namespace {
+
+json::Object memoryAsJson(const MemoryNeed &memory, double limit) {
+  return json::Object{{"parameters_bytes", memory.parameter_bytes},
+                      {"gradients_bytes", memory.gradient_bytes},
+                      {"state_bytes", memory.state_bytes},
+                      {"activations_bytes", memory.activation_bytes},
+                      {"transfers_bytes", memory.transfer_bytes},
+                      {"workspace_bytes", memory.workspace_bytes},
+                      {"total_bytes", memory.total()},
+                      {"limit_bytes", limit}};
+}
+
+json::Array devicesAsJson(const PlannedStep &step, const Cluster &cluster) {
+  json::Array devices;
+  for (const DeviceEvaluation &entry : step.evaluation.devices) {
+    const DeviceKind &kind = cluster.kindOf(entry.device);
+    devices.push_back(json::Object{
+        {"device", cluster.devices()[entry.device].name},
+        {"kind", kind.name},
+        {"replica", entry.replica},
+        {"stage", entry.stage},
+        {"busy_s", entry.busy_s},
+        {"memory", memoryAsJson(entry.memory, kind.memory_bytes)}});
+  }
+  return devices;
+}
+
+json::Object otherAsJson(llvm::StringRef name, const PlannedStep &step,
+                         const Cluster &cluster) {
+  return json::Object{{"name", name},
+                      {"step_s", step.evaluation.step_s},
+                      {"shape", formatPlanShape(step, cluster)}};
+}
+
+} // namespace
+
+json::Value describePlanAsJson(const PlannerResult &result,
+                               const UnitTable &table, const Cluster &cluster,
+                               const PlanTextFacts &facts) {
+  const PlannedStep &best = result.best;
+  const PlanEvaluation &evaluation = best.evaluation;
+  PlanFigures figures = computeFigures(best, table, cluster, facts.tokens);
+  json::Array modes, alternatives, idle;
+  for (const ModeResult &mode : result.modes) {
+    llvm::StringRef name = plannerModeName(mode.mode);
+    if (mode.step)
+      modes.push_back(otherAsJson(name, *mode.step, cluster));
+    else
+      modes.push_back(json::Object{{"name", name}, {"why_not", mode.why_not}});
+  }
+  for (auto [number, other] : llvm::enumerate(result.alternatives))
+    alternatives.push_back(
+        otherAsJson(std::to_string(number + 1), other, cluster));
+  for (const IdleDevices &group : result.idle) {
+    json::Array names;
+    for (unsigned device : group.devices)
+      names.push_back(cluster.devices()[device].name);
+    idle.push_back(
+        json::Object{{"devices", std::move(names)}, {"reason", group.reason}});
+  }
+  json::Object report{{"format", "autohet-plan-report"},
+                      {"version", 1},
+                      {"step_s", evaluation.step_s},
+                      {"pipeline_s", evaluation.pipeline_s},
+                      {"exposed_gradients_s", evaluation.exposed_sync_s},
+                      {"agreement_s", evaluation.agreement_s},
+                      {"update_s", evaluation.update_s},
+                      {"exposed_parameters_s", evaluation.exposed_parameters_s},
+                      {"bubble", evaluation.bubble},
+                      {"samples_per_s", figures.samples_per_s},
+                      {"tokens_per_s", figures.tokens_per_s},
+                      {"model_flops_utilisation", figures.utilisation},
+                      {"precision", precisionName(facts.precision)},
+                      {"lower_bound_s", result.lower_bound_s},
+                      {"gap", result.gap()},
+                      {"search_s", result.effort.seconds},
+                      {"shape", formatPlanShape(best, cluster)},
+                      {"devices", devicesAsJson(best, cluster)},
+                      {"idle", std::move(idle)},
+                      {"modes", std::move(modes)},
+                      {"alternatives", std::move(alternatives)},
+                      {"reasons", json::Array(result.reasons)}};
+  if (figures.unpriced.empty() && figures.usd_per_step > 0) {
+    report["usd_per_step"] = figures.usd_per_step;
+    report["usd_per_million_tokens"] = figures.usd_per_million_tokens;
+  }
+  // As plan.json has it: what the numbers are of.
+  if (auto plan = json::parse(formatPlan(best.plan)))
+    report["plan"] = std::move(*plan);
+  else
+    llvm::consumeError(plan.takeError());
+  return report;
+}
+
+} // namespace autohet

@@ -1,0 +1,296 @@
+//===- PlanText.cpp - a plan as a picture in text -------------------------===//
+
+#include "autohet/Report/PlanText.h"
+#include "PlanFigures.h"
+#include "autohet/Support/Quantity.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace autohet {
+namespace {
+
+constexpr unsigned barWidth = 16, headingWidth = 14;
+
+std::string seconds(double value) {
+  return formatQuantity(value, Dimension::Seconds);
+}
+std::string bytes(double value) {
+  return formatQuantity(value, Dimension::Bytes);
+}
+
+/// "n0/0-3" of some devices of one node, ascending; the node where it is all.
+std::string formatOfNode(llvm::ArrayRef<unsigned> devices,
+                         const Cluster &cluster) {
+  const Node &node = cluster.nodes[cluster.devices()[devices.front()].node];
+  if (devices.size() == node.device_count && node.device_count > 1)
+    return node.name;
+  std::string text;
+  for (size_t i = 0, end; i < devices.size(); i = end) {
+    unsigned first = cluster.devices()[devices[i]].index;
+    for (end = i + 1; end < devices.size() &&
+                      cluster.devices()[devices[end]].index == first + end - i;
+         ++end)
+      ;
+    text += (text.empty() ? node.name + "/" : ",") + std::to_string(first);
+    if (end - i > 1)
+      text += "-" + std::to_string(first + end - i - 1);
+  }
+  return text;
+}
+
+class PlanWriter {
+public:
+  PlanWriter(const PlannerResult &result, const UnitTable &table,
+             const Cluster &cluster, const PlanTextFacts &facts,
+             llvm::raw_ostream &os)
+      : result(result), cluster(cluster), facts(facts), os(os),
+        figures(computeFigures(result.best, table, cluster, facts.tokens)) {}
+
+  void write() {
+    writePlan();
+    writeStep();
+    writeMoney();
+    writeQuality();
+    writeIdle();
+    writeOthers();
+    writeSources();
+    if (facts.remarks)
+      for (const std::string &reason : result.reasons)
+        os << "remark: " << reason << "\n";
+  }
+
+private:
+  llvm::raw_ostream &heading(llvm::StringRef name) {
+    os << name;
+    os.indent(headingWidth - name.size());
+    return os;
+  }
+
+  //===-- The picture ------------------------------------------------------===//
+
+  void writePlan() {
+    const PlannedStep &best = result.best;
+    std::vector<ReplicaGroup> groups = groupReplicas(best, cluster);
+    os << "plan: " << best.plan.replicas.size() << " replica"
+       << (best.plan.replicas.size() == 1 ? "" : "s") << " on "
+       << best.evaluation.devices.size() << " of " << cluster.devices().size()
+       << " devices, schedule " << scheduleName(best.plan.schedule)
+       << ", global batch " << best.plan.global_batch << "\n";
+    for (const ReplicaGroup &group : groups)
+      writeGroup(group);
+  }
+
+  void writeGroup(const ReplicaGroup &group) {
+    unsigned first = group.replicas.front();
+    const Replica &replica = result.best.plan.replicas[first];
+    os << "  replica";
+    if (group.replicas.size() > 1)
+      os << "s " << first << " to " << group.replicas.back() << " ("
+         << group.replicas.size() << " alike, each";
+    else
+      os << " " << first << " (";
+    os << (group.replicas.size() > 1 ? " " : "") << replica.microbatches
+       << " microbatches of " << replica.microbatch_size << ")\n";
+    for (auto [number, stage] : llvm::enumerate(replica.stages))
+      writeStage(group, number, stage);
+  }
+
+  void writeStage(const ReplicaGroup &group, unsigned number,
+                  const Stage &stage) {
+    os << "    stage " << number << ": " << llvm::join(stage.units, ", ");
+    if (stage.recompute)
+      os << " (forward computed again)";
+    os << "\n";
+    // Devices of one kind and share are alike: the fullest speaks for them.
+    for (const DeviceGroup &devices : group.stages[number]) {
+      const DeviceKind &kind = cluster.kinds[devices.kind];
+      double busy = devices.busiest_s / result.best.evaluation.step_s;
+      os << llvm::format("      %3zu x %-10s ", devices.count,
+                         kind.name.c_str());
+      unsigned full =
+          std::min(barWidth, static_cast<unsigned>(busy * barWidth + 0.5));
+      os << '[' << std::string(full, '#') << std::string(barWidth - full, '.')
+         << ']' << llvm::format(" busy %3.0f %%", 100 * busy) << ", memory "
+         << bytes(devices.fullest.total()) << " of " << bytes(kind.memory_bytes)
+         << "  " << formatDevices(devices.examples, cluster)
+         << (group.replicas.size() > 1 ? ", ..." : "");
+      if (devices.share < 1)
+        os << llvm::format(", %.0f %% of each product", 100 * devices.share);
+      os << "\n";
+    }
+  }
+
+  //===-- The numbers ------------------------------------------------------===//
+
+  void writeStep() {
+    const PlanEvaluation &evaluation = result.best.evaluation;
+    heading("step") << seconds(evaluation.step_s) << " predicted = pipelines "
+                    << seconds(evaluation.pipeline_s) << " + exposed gradients "
+                    << seconds(evaluation.exposed_sync_s) << " + agreement "
+                    << seconds(evaluation.agreement_s) << " + update "
+                    << seconds(evaluation.update_s) << " + exposed parameters "
+                    << seconds(evaluation.exposed_parameters_s) << "\n";
+    heading("throughput") << formatQuantity(figures.samples_per_s,
+                                            Dimension::None)
+                          << " samples/s";
+    if (facts.tokens)
+      os << ", " << llvm::format("%.0f", figures.tokens_per_s) << " tokens/s";
+    os << ", model FLOPs "
+       << formatQuantity(figures.flops_per_s, Dimension::FlopsPerSecond)
+       << llvm::format(" = %.1f %% of the used devices' %s rates",
+                       100 * figures.utilisation,
+                       precisionName(facts.precision).data())
+       << "\n";
+    heading("bubble") << llvm::format("%.1f %%", 100 * evaluation.bubble)
+                      << " of the pipelines; exposed communication "
+                      << seconds(figures.exposed_s)
+                      << llvm::format(" = %.1f %% of the step",
+                                      100 * figures.exposed_s /
+                                          evaluation.step_s)
+                      << "\n";
+  }
+
+  void writeMoney() {
+    if (figures.unpriced.empty() && figures.usd_per_step > 0) {
+      heading("cost") << llvm::format("%.4g USD a step", figures.usd_per_step);
+      if (facts.tokens)
+        os << llvm::format(", %.4g USD per million tokens",
+                           figures.usd_per_million_tokens);
+      if (figures.idle_usd_per_hour > 0)
+        os << llvm::format("; idle devices %.4g USD/h more",
+                           figures.idle_usd_per_hour);
+      os << "\n";
+    } else if (figures.usd_per_step > 0) {
+      heading("cost") << "unknown: no price of "
+                      << llvm::join(figures.unpriced, ", ") << "\n";
+    }
+  }
+
+  void writeQuality() {
+    heading("bound") << "no plan can take less than "
+                     << seconds(result.lower_bound_s)
+                     << llvm::format(": this one is within %.1f %% of the best",
+                                     100 * result.gap())
+                     << "\n";
+  }
+
+  void writeIdle() {
+    for (const IdleDevices &idle : result.idle) {
+      if (idle.devices.empty())
+        continue;
+      heading("idle") << idle.devices.size() << " x "
+                      << cluster.kindOf(idle.devices.front()).name << ": "
+                      << formatDevices(idle.devices, cluster) << ": "
+                      << idle.reason << "\n";
+    }
+  }
+
+  void writeOthers() {
+    double step = result.best.evaluation.step_s;
+    auto line = [&](llvm::StringRef name, const PlannedStep &other) {
+      os << llvm::format("  %-12s %9s  %5.2f x  ", name.str().c_str(),
+                         seconds(other.evaluation.step_s).c_str(),
+                         other.evaluation.step_s / step)
+         << formatPlanShape(other, cluster) << "\n";
+    };
+    if (!result.modes.empty())
+      os << "best plans of other planners\n";
+    for (const ModeResult &mode : result.modes) {
+      if (mode.step)
+        line(plannerModeName(mode.mode), *mode.step);
+      else
+        os << llvm::format("  %-12s      none: ",
+                           plannerModeName(mode.mode).str().c_str())
+           << mode.why_not << "\n";
+    }
+    if (!result.alternatives.empty())
+      os << "nearest alternatives\n";
+    for (auto [number, other] : llvm::enumerate(result.alternatives))
+      line(std::to_string(number + 1), other);
+  }
+
+  // Rates that nobody measured are said with the plan that rests on them.
+  void writeSources() {
+    for (const DeviceKind &kind : cluster.kinds)
+      if (!kind.source.empty() &&
+          llvm::any_of(cluster.devices(), [&](const Device &device) {
+            return &cluster.kinds[device.kind] == &kind;
+          }))
+        heading("rates") << kind.name << ": "
+                         << formatQuantity(kind.flops_per_s,
+                                           Dimension::FlopsPerSecond)
+                         << " in " << precisionName(facts.precision)
+                         << ", assumed from the " << kind.source << "\n";
+  }
+
+  const PlannerResult &result;
+  const Cluster &cluster;
+  const PlanTextFacts &facts;
+  llvm::raw_ostream &os;
+  PlanFigures figures;
+};
+
+} // namespace
+
+std::string formatDevices(llvm::ArrayRef<unsigned> devices,
+                          const Cluster &cluster) {
+  constexpr size_t mostShown = 4;
+  std::vector<unsigned> sorted(devices.begin(), devices.end());
+  llvm::sort(sorted);
+  std::vector<std::string> parts;
+  for (size_t i = 0, end; i < sorted.size(); i = end) {
+    unsigned node = cluster.devices()[sorted[i]].node;
+    for (end = i;
+         end < sorted.size() && cluster.devices()[sorted[end]].node == node;
+         ++end)
+      ;
+    parts.push_back(
+        formatOfNode(llvm::ArrayRef(sorted).slice(i, end - i), cluster));
+  }
+  size_t more = parts.size() > mostShown ? parts.size() - mostShown : 0;
+  if (more)
+    parts.resize(mostShown);
+  return llvm::join(parts, ", ") +
+         (more ? " and on " + std::to_string(more) + " more nodes" : "");
+}
+
+std::string formatPlanShape(const PlannedStep &step, const Cluster &cluster) {
+  std::vector<std::string> parts;
+  for (const ReplicaGroup &group : groupReplicas(step, cluster)) {
+    std::vector<std::string> stages;
+    for (const std::vector<DeviceGroup> &stage : group.stages) {
+      std::vector<std::string> kinds;
+      for (const DeviceGroup &devices : stage)
+        kinds.push_back(std::to_string(devices.count) + " " +
+                        cluster.kinds[devices.kind].name);
+      stages.push_back(llvm::join(kinds, " + "));
+    }
+    // Equal stages in a row are one entry.
+    std::vector<std::string> runs;
+    for (size_t i = 0, end; i < stages.size(); i = end) {
+      for (end = i; end < stages.size() && stages[end] == stages[i]; ++end)
+        ;
+      runs.push_back((end - i > 1 ? std::to_string(end - i) + " of " : "") +
+                     stages[i]);
+    }
+    const Replica &replica = step.plan.replicas[group.replicas.front()];
+    parts.push_back(std::to_string(group.replicas.size()) + " x (" +
+                    llvm::join(runs, " > ") + "; " +
+                    std::to_string(replica.microbatches) + " of " +
+                    std::to_string(replica.microbatch_size) + ")");
+  }
+  return llvm::join(parts, ", ");
+}
+
+std::string formatPlanText(const PlannerResult &result, const UnitTable &table,
+                           const Cluster &cluster, const PlanTextFacts &facts) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  PlanWriter(result, table, cluster, facts, os).write();
+  return text;
+}
+
+} // namespace autohet

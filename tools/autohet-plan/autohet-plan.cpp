@@ -1,0 +1,242 @@
+//===- autohet-plan.cpp - options of the planner's tool ---------------------===//
+
+#include "Options/Diagnostics.h"
+#include "Options/ModelOptions.h"
+#include "Plan.h"
+
+#include "autohet/Dialect/Het/Het.h"
+#include "autohet/Dialect/Onnx/Onnx.h"
+#include "autohet/Support/Quantity.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+
+namespace cl = llvm::cl;
+using namespace autohet;
+
+namespace {
+
+cl::OptionCategory placement("Placement"), modelOptions("Model"),
+    searchOptions("Search"), outputOptions("Output");
+
+constexpr PlannerMode allModes[] = {
+    PlannerMode::Joint,      PlannerMode::Symmetric, PlannerMode::Whale,
+    PlannerMode::HeteroAuto, PlannerMode::Cephalo,   PlannerMode::AutoHet};
+
+struct CommandLine {
+  cl::opt<std::string> model{cl::Positional,
+                             cl::desc("<model.onnx | config.json>")};
+  ClusterOptions machines{placement};
+  cl::opt<std::string> globalBatch{
+      "global-batch", cl::desc("Samples a step, on all devices together"),
+      cl::value_desc("N"), cl::cat(placement)};
+  cl::opt<std::string> microbatch{
+      "microbatch",
+      cl::desc("Samples a microbatch; default: the planner's choice"),
+      cl::value_desc("N"), cl::cat(placement)};
+  cl::opt<std::string> maxDevices{"max-devices",
+                                  cl::desc("Devices that a plan may use"),
+                                  cl::value_desc("N"), cl::cat(placement)};
+  cl::opt<std::string> plan{"plan",
+                            cl::desc("Judge this plan instead of seeking one"),
+                            cl::value_desc("file"), cl::cat(placement)};
+  cl::opt<std::string> precision{
+      "precision",
+      cl::desc("What products are computed in: fp32 (what executables do), "
+               "bf16 or fp16 (for planning only)"),
+      cl::init("fp32"), cl::cat(placement)};
+
+  ModelOptions modelFile{modelOptions};
+  cl::opt<std::string> optimizer{"optimizer",
+                                 cl::desc("sgd, adam, adamw or none"),
+                                 cl::init("adamw"), cl::cat(modelOptions)};
+
+  cl::opt<std::string> mode{
+      "mode",
+      cl::desc("Whose plans: joint, symmetric, whale, heteroauto, cephalo or "
+               "autohet"),
+      cl::init("joint"), cl::cat(searchOptions)};
+  cl::opt<std::string> compare{
+      "compare",
+      cl::desc("Modes to show beside it, with commas; 'all' or 'none'"),
+      cl::init("all"), cl::cat(searchOptions)};
+  cl::opt<std::string> deadline{
+      "deadline", cl::desc("Time after which the best plan so far is taken"),
+      cl::value_desc("2s"), cl::cat(searchOptions)};
+  cl::opt<std::string> schedule{"schedule",
+                                cl::desc("1f1b or gpipe; default: the better"),
+                                cl::value_desc("name"), cl::cat(searchOptions)};
+  cl::opt<std::string> stateOwner{
+      "state-owner",
+      cl::desc("Who updates a parameter: spread, first or a device"),
+      cl::init("spread"), cl::cat(searchOptions)};
+  cl::opt<bool> uniformTensorParallel{
+      "tp-uniform", cl::desc("One tensor-parallel degree for all stages"),
+      cl::cat(searchOptions)};
+  cl::list<std::string> allow{
+      "allow", cl::desc("Plan also with what no runtime does yet: recompute"),
+      cl::value_desc("what"), cl::CommaSeparated, cl::cat(searchOptions)};
+  cl::opt<std::string> seed{"seed", cl::desc("Of the search"), cl::init("0"),
+                            cl::cat(searchOptions)};
+
+  cl::opt<std::string> output{"o", cl::desc("Write the plan (JSON)"),
+                              cl::value_desc("file"), cl::cat(outputOptions)};
+  cl::opt<bool> json{"json", cl::desc("Print numbers as JSON"),
+                     cl::cat(outputOptions)};
+  cl::opt<bool> remarks{"remarks", cl::desc("Say why the plan is as it is"),
+                        cl::cat(outputOptions)};
+
+  cl::opt<bool> megatron{"megatron",
+                         cl::desc("Print the plan as flags of Megatron-LM, or "
+                                  "what these cannot say"),
+                         cl::cat(outputOptions)};
+
+  /// Fills `options`; the error is one of the command line.
+  llvm::Error read(PlanOptions &options) const;
+
+private:
+  llvm::Error readModes(PlannerOptions &planner) const;
+  llvm::Error readCounts(PlannerOptions &planner) const;
+};
+
+llvm::Error error(const llvm::Twine &message) {
+  return llvm::createStringError(message);
+}
+
+llvm::Error CommandLine::readModes(PlannerOptions &planner) const {
+  std::vector<llvm::StringRef> known;
+  for (PlannerMode candidate : allModes)
+    known.push_back(plannerModeName(candidate));
+  auto parse = [&](llvm::StringRef flag,
+                   llvm::StringRef name) -> llvm::Expected<PlannerMode> {
+    if (std::optional<PlannerMode> parsed = parsePlannerMode(name))
+      return *parsed;
+    return error("--" + flag + "=" + name + ": known are " +
+                 llvm::join(known, ", "));
+  };
+  llvm::Expected<PlannerMode> chosen = parse("mode", mode);
+  if (!chosen)
+    return chosen.takeError();
+  planner.mode = *chosen;
+  planner.compare.clear();
+  if (compare == "none")
+    return llvm::Error::success();
+  if (compare == "all") {
+    for (PlannerMode candidate : allModes)
+      if (candidate != planner.mode)
+        planner.compare.push_back(candidate);
+    return llvm::Error::success();
+  }
+  for (llvm::StringRef name : llvm::split(compare, ',')) {
+    llvm::Expected<PlannerMode> parsed = parse("compare", name.trim());
+    if (!parsed)
+      return parsed.takeError();
+    planner.compare.push_back(*parsed);
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error CommandLine::readCounts(PlannerOptions &planner) const {
+  std::string problem;
+  int64_t batch = readNumber<int64_t>(globalBatch, problem),
+          size = readNumber<int64_t>(microbatch, problem),
+          most = readNumber<int64_t>(maxDevices, problem);
+  planner.seed = readNumber<uint64_t>(seed, problem);
+  if (!problem.empty())
+    return error(problem);
+  if (batch < 0 || size < 0 || most < 0)
+    return error("--global-batch, --microbatch and --max-devices are counts");
+  if (!batch && plan.empty())
+    return error("--global-batch is needed: how many samples all devices share "
+                 "in a step");
+  if (batch > kLargestGlobalBatch)
+    return error("--global-batch " + llvm::Twine(batch) + ": at most " +
+                 llvm::Twine(kLargestGlobalBatch));
+  planner.global_batch = std::max<int64_t>(1, batch);
+  if (size)
+    planner.microbatch_size = size;
+  if (most)
+    planner.max_devices = most;
+  if (deadline.empty())
+    return llvm::Error::success();
+  llvm::Expected<double> limit = parseQuantity(deadline, Dimension::Seconds);
+  if (!limit)
+    return error("--deadline: " + llvm::toString(limit.takeError()));
+  planner.deadline_s = *limit;
+  return llvm::Error::success();
+}
+
+llvm::Error CommandLine::read(PlanOptions &options) const {
+  if (model.empty())
+    return error("which model? Give an ONNX file or a config.json; see --help");
+  std::string wrong;
+  ModelFile file = modelFile.read(wrong);
+  if (!wrong.empty())
+    return error(wrong);
+  for (const std::string &problem :
+       {checkChoice("optimizer", optimizer, {"sgd", "adam", "adamw", "none"}),
+        schedule.empty() ? ""
+                         : checkChoice("schedule", schedule, {"1f1b", "gpipe"}),
+        checkChoice("precision", precision, {"fp32", "bf16", "fp16"}),
+        ModelOptions::check(file)})
+    if (!problem.empty())
+      return error(problem);
+  options.model = std::move(file);
+  options.model.path = model;
+  options.machines = machines.read();
+  if (!options.machines.hasRates())
+    return error("which machines? Give --cluster or --hostfile; see --help");
+  options.precision = *parsePrecision(precision);
+  options.plan = plan, options.output = output;
+  options.isJson = json, options.remarks = remarks;
+  options.megatron = megatron;
+  if (json && megatron)
+    return error("--json prints numbers alone: leave out --megatron");
+
+  PlannerOptions &planner = options.planner;
+  if (llvm::Error problem = readModes(planner))
+    return problem;
+  if (llvm::Error problem = readCounts(planner))
+    return problem;
+  planner.optimizer = *parseOptimizer(optimizer);
+  if (!schedule.empty())
+    planner.schedule = *parseSchedule(schedule);
+  planner.state_owner = stateOwner;
+  planner.uniform_tensor_parallel = uniformTensorParallel;
+  for (llvm::StringRef what : allow) {
+    if (what != "recompute")
+      return error("--allow=" + what + ": known is recompute");
+    planner.allow_recompute = true;
+  }
+  return llvm::Error::success();
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  CommandLine commandLine;
+  cl::HideUnrelatedOptions(
+      {&placement, &modelOptions, &searchOptions, &outputOptions});
+  if (!parseCommandLine(
+          argc, argv, "autohet-plan",
+          "Plans how a mixed cluster trains a transformer, and says what it "
+          "will cost.\n\n"
+          "  autohet-plan model.onnx --cluster c.yaml --global-batch 64\n"
+          "  autohet-plan config.json --cluster c.yaml --global-batch 1024 "
+          "--seq-len 2048 -o plan.json\n"))
+    return 1;
+  PlanOptions options;
+  if (llvm::Error problem = commandLine.read(options)) {
+    llvm::errs() << "autohet-plan: error: "
+                 << llvm::toString(std::move(problem)) << "\n";
+    return 1;
+  }
+  mlir::MLIRContext context;
+  context.loadDialect<het::HetDialect, onnx::OnnxDialect,
+                      mlir::func::FuncDialect>();
+  DiagnosticPrinter printer(context, "autohet-plan");
+  return exitStatus(plan(options, context), "autohet-plan");
+}
