@@ -59,6 +59,7 @@ public:
     assert(program.links.size() == size_t(count) * count && "a link a pair");
     device_free_s.resize(count);
     link_free_s.resize(size_t(count) * count);
+    nic_free_s.resize(2 * program.nic_bytes_per_s.size());
     arrived.resize(options.steps);
     stepEnds.resize(options.steps);
     result.busy_s.resize(count);
@@ -273,7 +274,8 @@ private:
     double ready = isEager ? send.time : std::max(send.time, receive.time);
     const Link &link = program.link(from, to);
     double &free = link_free_s[from * program.devices.size() + to];
-    double start = std::max(ready, free);
+    double start =
+        passNics(from, to, std::max(ready, free), send.command->bytes);
     free = start + send.command->bytes / link.bandwidth_bytes_per_s;
     double arrival = std::max(now, free + link.latency_s);
     result.transfers.push_back({from, to, send.command->name, send.microbatch,
@@ -282,6 +284,22 @@ private:
        [this, from, send] { setEvent(from, send.event, send.value); });
     at(arrival,
        [this, to, receive] { setEvent(to, receive.event, receive.value); });
+  }
+
+  /// When a message may start that also takes its turn at the nodes' network
+  /// cards, on the way out and on the way in.
+  double passNics(unsigned from, unsigned to, double start, double bytes) {
+    if (program.nodes.empty() || program.nodes[from] == program.nodes[to])
+      return start;
+    size_t ways[] = {size_t(program.nodes[from]) * 2,
+                     size_t(program.nodes[to]) * 2 + 1};
+    for (size_t way : ways)
+      if (program.nic_bytes_per_s[way / 2] > 0)
+        start = std::max(start, nic_free_s[way]);
+    for (size_t way : ways)
+      if (double rate = program.nic_bytes_per_s[way / 2]; rate > 0)
+        nic_free_s[way] = start + bytes / rate;
+    return start;
   }
 
   //===-- Results ----------------------------------------------------------===//
@@ -354,6 +372,7 @@ private:
   std::vector<std::vector<int64_t>> eventValues;
   std::map<std::tuple<unsigned, unsigned, int64_t>, Channel> channels;
   std::vector<double> device_free_s, link_free_s, stepEnds;
+  std::vector<double> nic_free_s; ///< of each node: out, in
   std::vector<Agreement> arrived; ///< of each step
   SimResult result;
 };

@@ -38,16 +38,24 @@ Use useOf(exec::BufferOp buffer) {
 using Bytes = std::array<int64_t, 3>;
 int64_t sumOf(const Bytes &bytes) { return bytes[0] + bytes[1] + bytes[2]; }
 
-/// What is alive while most is.
-Bytes peakOf(exec::ProgramOp program) {
-  Liveness lives(program);
+/// What is alive while most is, and when that is.
+struct Peak {
+  Bytes bytes = {};
+  int64_t command = 0; ///< of the computing stream
+};
+
+int64_t sizeOf(exec::BufferOp buffer) {
+  return buffer.getSlotStride() * int64_t(buffer.getSlots());
+}
+
+Peak peakOf(exec::ProgramOp program, Liveness &lives) {
   // What begins with each command, and what has ended with the one before.
   std::vector<Bytes> changes(lives.commandCount() + 1);
   for (auto buffer : program.getBody().getOps<exec::BufferOp>()) {
     if (buffer.getSpace() != exec::Space::arena)
       continue;
     const Life &life = lives[buffer];
-    int64_t bytes = buffer.getSlotStride() * int64_t(buffer.getSlots());
+    int64_t bytes = sizeOf(buffer);
     auto use = unsigned(useOf(buffer));
     if (life.always) {
       changes.front()[use] += bytes;
@@ -58,12 +66,13 @@ Bytes peakOf(exec::ProgramOp program) {
       changes[interval.last + 1][use] -= bytes;
     }
   }
-  Bytes alive = {}, peak = {};
-  for (const Bytes &change : changes) {
+  Bytes alive = {};
+  Peak peak;
+  for (auto [command, change] : llvm::enumerate(changes)) {
     for (auto [bytes, more] : llvm::zip_equal(alive, change))
       bytes += more;
-    if (sumOf(alive) > sumOf(peak))
-      peak = alive;
+    if (sumOf(alive) > sumOf(peak.bytes))
+      peak = {alive, int64_t(command)};
   }
   return peak;
 }
@@ -78,12 +87,41 @@ MemoryUse autohet::memoryUse(exec::ProgramOp program) {
   use.gradients = bytesOf(exec::Space::gradient);
   use.states = bytesOf(exec::Space::state);
   use.constants = bytesOf(exec::Space::constant) + bytesOf(exec::Space::scalar);
-  Bytes peak = peakOf(program);
+  Liveness lives(program);
+  Bytes peak = peakOf(program, lives).bytes;
   use.activations = peak[unsigned(Use::Activation)];
   use.messages = peak[unsigned(Use::Message)];
   use.scratch = peak[unsigned(Use::Scratch)];
   use.gaps = bytesOf(exec::Space::arena) - sumOf(peak);
   return use;
+}
+
+std::vector<HeldTensor> autohet::tensorsAtPeak(exec::ProgramOp program) {
+  Liveness lives(program);
+  int64_t command = peakOf(program, lives).command;
+  std::vector<HeldTensor> held;
+  for (auto buffer : program.getBody().getOps<exec::BufferOp>()) {
+    StringRef what = exec::stringifySpace(buffer.getSpace());
+    if (buffer.getSpace() == exec::Space::arena) {
+      const Life &life = lives[buffer];
+      if (!life.always &&
+          llvm::none_of(life.intervals, [&](const Interval &interval) {
+            return interval.first <= command && command <= interval.last;
+          }))
+        continue;
+      Use use = useOf(buffer);
+      what = use == Use::Activation ? "activation"
+             : use == Use::Message  ? "message"
+                                    : "scratch";
+    }
+    held.push_back({buffer.getName().str(), what.str(), sizeOf(buffer)});
+  }
+  llvm::sort(held, [](const HeldTensor &a, const HeldTensor &b) {
+    return a.bytes != b.bytes
+               ? a.bytes > b.bytes
+               : std::tie(a.name, a.what) < std::tie(b.name, b.what);
+  });
+  return held;
 }
 
 std::string

@@ -185,6 +185,10 @@ FailureOr<SimProgram> autohet::simProgramOf(ModuleOp module,
       result.links.push_back(cluster.link(from, to));
       largestLatency = std::max(largestLatency, result.links.back().latency_s);
     }
+  for (unsigned place : places)
+    result.nodes.push_back(cluster.devices()[place].node);
+  for (const Node &node : cluster.nodes)
+    result.nic_bytes_per_s.push_back(node.nic_bytes_per_s);
   // A tree up and down.
   if (places.size() > 1)
     result.agreement_s = 2 * largestLatency * llvm::Log2_64_Ceil(places.size());

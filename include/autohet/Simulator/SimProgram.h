@@ -66,6 +66,11 @@ struct SimProgram {
   std::vector<SimDevice> devices;
   /// From device i to device j at [i · devices + j].
   std::vector<Link> links;
+  /// Of each device; empty: no device shares anything with another.
+  std::vector<unsigned> nodes;
+  /// Of each node: what all its devices together send to other nodes, and
+  /// receive from them; 0: no limit but the links'.
+  std::vector<double> nic_bytes_per_s;
   /// From the last device's arrival at the agreement to its end.
   double agreement_s = 0;
 

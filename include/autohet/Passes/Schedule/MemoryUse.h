@@ -6,6 +6,8 @@
 #include "autohet/Dialect/Exec/Exec.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include <string>
+#include <vector>
 
 namespace autohet {
 
@@ -27,6 +29,15 @@ struct MemoryUse {
 
 /// Of a program whose memory is planned.
 MemoryUse memoryUse(exec::ProgramOp program);
+
+/// A buffer of a program, with all its slots.
+struct HeldTensor {
+  std::string name, what; ///< "block2.attn/matmul", "activation"
+  int64_t bytes = 0;
+};
+
+/// What a program holds while it holds most, the largest first.
+std::vector<HeldTensor> tensorsAtPeak(exec::ProgramOp program);
 
 /// A line a device under a line of headings. `limit` gives a device's memory by
 /// its name, 0 where it is unknown.
