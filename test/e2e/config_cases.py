@@ -34,6 +34,9 @@ class ConfigCase(torch_cases.Case):
         return os.path.join(self.work if self.work and name == "inputs.safetensors" else self.folder, name)
 
     def golden(self, name: str) -> Optional[Tuple[str, Optional[List[int]]]]:
+        for parameter, tie in self.facts["tied"].items():
+            if name in tie["also"]:
+                return parameter, None
         return (name, None) if name in self.facts["parameters"] else None
 
     def compile(self, work: str, optimizer: str, batch: int) -> str:

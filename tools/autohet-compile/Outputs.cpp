@@ -133,12 +133,19 @@ autohet::formatWeightsIndex(ModuleOp module, uint64_t structureHash,
     SmallVector<int64_t> shape(stored.getShape());
     if (source.getTransposed())
       std::reverse(shape.begin(), shape.end());
+    SmallVector<StringRef> names = source.getAllNames();
+    for (StringRef alias : ArrayRef(names).drop_front())
+      aliases[alias] = source.getName();
+    bool isTrained = trained.contains(source.getName());
+    // A parameter all the same: it belongs into what is saved.
+    bool isFrozen = !source.getUntrained() && !isTrained;
     if (source.getFile().empty()) {
       tensors.push_back(
           json::Object{{"name", source.getName()},
                        {"dtype", dtypeName(stored.getElementType())},
                        {"shape", json::Array(shape)},
-                       {"trained", trained.contains(source.getName())}});
+                       {"trained", isTrained},
+                       {"frozen", isFrozen}});
       continue;
     }
     llvm::SmallString<256> path(source.getFile());
@@ -168,13 +175,8 @@ autohet::formatWeightsIndex(ModuleOp module, uint64_t structureHash,
         {"dtype", dtypeName(stored.getElementType())},
         {"shape", json::Array(shape)},
         {"transform", source.getTransposed() ? "transpose" : "none"},
-        {"trained", trained.contains(source.getName())},
-        // A parameter all the same: it belongs into what is saved.
-        {"frozen",
-         !source.getUntrained() && !trained.contains(source.getName())}});
-    SmallVector<StringRef> names = source.getAllNames();
-    for (StringRef alias : ArrayRef(names).drop_front())
-      aliases[alias] = source.getName();
+        {"trained", isTrained},
+        {"frozen", isFrozen}});
   }
   json::Object index{{"format", "autohet-weights"},
                      {"version", 1},

@@ -263,7 +263,7 @@ Value GraphBuilder::attention(Value query, Value key, Value value,
 //===----------------------------------------------------------------------===//
 
 void GraphBuilder::addAlias(StringRef parameter, StringRef other) {
-  aliases[parameter].push_back(other);
+  aliases[parameter] = builder.getStrArrayAttr(other);
 }
 
 OwningOpRef<ModuleOp> GraphBuilder::finish(Value logits) {
@@ -273,13 +273,10 @@ OwningOpRef<ModuleOp> GraphBuilder::finish(Value logits) {
   function.setResultAttr(0, het::kNameAttr, builder.getStringAttr("logits"));
   builder.setInsertionPoint(function);
   for (auto [name, type] : parameters) {
-    auto found = aliases.find(name);
     het::WeightSourceOp::create(
         builder, file, name, /*file=*/"", /*offset=*/0, /*transposed=*/false,
         /*shared=*/false, /*untrained=*/false, /*reason=*/StringAttr(),
-        found == aliases.end() ? ArrayAttr()
-                               : builder.getStrArrayAttr(found->second),
-        type);
+        aliases.lookup(name), type);
   }
   return std::move(module);
 }

@@ -125,7 +125,7 @@ private:
   int64_t dropouts = 0; ///< so far: their ids
   /// Whole parameters, in the order of their first use.
   llvm::MapVector<mlir::StringAttr, mlir::RankedTensorType> parameters;
-  llvm::StringMap<llvm::SmallVector<llvm::StringRef, 1>> aliases;
+  llvm::StringMap<mlir::ArrayAttr> aliases;
 };
 
 } // namespace autohet::config

@@ -98,6 +98,8 @@ public:
       x = graph.add(graph.dropout(z, dropout), sum);
     }
     graph.enter("embed_out");
+    if (isTied)
+      graph.addAlias("gpt_neox.embed_in.weight", "embed_out.weight");
     x = graph.layerNorm(x, "gpt_neox.final_layer_norm", epsilon);
     return graph.product(x,
                          graph.parameter(isTied ? "gpt_neox.embed_in.weight"
@@ -167,6 +169,8 @@ public:
       x = graph.add(graph.add(y, z), x);
     }
     graph.enter("lm_head");
+    if (isTied)
+      graph.addAlias("model.embed_tokens.weight", "lm_head.weight");
     x = graph.layerNorm(x, "model.final_layernorm", epsilon);
     x = graph.product(
         x,
