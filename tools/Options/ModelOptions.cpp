@@ -58,6 +58,13 @@ ModelFile ModelOptions::read(std::string &problem) const {
   return file;
 }
 
+llvm::SmallVector<const cl::Option *> ModelOptions::trainingOptions() const {
+  // Lists have an operator& of their own.
+  return {
+      std::addressof(ties), std::addressof(shared), &freeze, &loss, &lossOutput,
+      &ignoreIndex};
+}
+
 std::string ModelOptions::check(const ModelFile &file) {
   if (file.sequence_length < 0 || file.sequence_length > (int64_t(1) << 20))
     return "--seq-len " + std::to_string(file.sequence_length) +

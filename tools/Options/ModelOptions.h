@@ -12,6 +12,7 @@
 #include "autohet/Cluster/Cluster.h"
 #include "autohet/Passes/Model/ModelFile.h"
 
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/CommandLine.h"
 
 namespace autohet {
@@ -22,6 +23,8 @@ public:
 
   /// All but the path. `problem`: a number that is none.
   ModelFile read(std::string &problem) const;
+  /// Those that mean nothing where a model is not trained.
+  llvm::SmallVector<const llvm::cl::Option *> trainingOptions() const;
   /// What is wrong with them; empty if nothing.
   static std::string check(const ModelFile &file);
 

@@ -178,16 +178,16 @@ struct CommandLine {
 
   /// An option that says how to train, where nothing is trained.
   std::string findTrainingOption() const {
-    // Lists have an operator& of their own.
-    if (mode == Mode::Inference)
-      for (const cl::Option *option : std::initializer_list<const cl::Option *>{
-               std::addressof(ties), std::addressof(shared), &freeze,
-               &objective, &loss, &lossOutput, &ignoreIndex, &optimizer,
-               &stateOwner})
-        if (option->getNumOccurrences())
-          return ("--" + option->ArgStr +
-                  " says how to train, but --mode=inference does not train")
-              .str();
+    if (mode != Mode::Inference)
+      return "";
+    llvm::SmallVector<const cl::Option *> training =
+        modelFile.trainingOptions();
+    training.append({&objective, &optimizer, &stateOwner});
+    for (const cl::Option *option : training)
+      if (option->getNumOccurrences())
+        return ("--" + option->ArgStr +
+                " says how to train, but --mode=inference does not train")
+            .str();
     return "";
   }
 

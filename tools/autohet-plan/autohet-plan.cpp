@@ -21,9 +21,7 @@ namespace {
 cl::OptionCategory placement("Placement"), modelOptions("Model"),
     searchOptions("Search"), outputOptions("Output");
 
-constexpr PlannerMode allModes[] = {
-    PlannerMode::Joint,      PlannerMode::Symmetric, PlannerMode::Whale,
-    PlannerMode::HeteroAuto, PlannerMode::Cephalo,   PlannerMode::AutoHet};
+constexpr PlannerMode allModes[] = {PlannerMode::Joint, PlannerMode::Symmetric};
 
 struct CommandLine {
   cl::opt<std::string> model{cl::Positional,
@@ -72,14 +70,9 @@ struct CommandLine {
       "state-owner",
       cl::desc("Who updates a parameter: spread, first or a device"),
       cl::init("spread"), cl::cat(searchOptions)};
-  cl::opt<bool> uniformTensorParallel{
-      "tp-uniform", cl::desc("One tensor-parallel degree for all stages"),
-      cl::cat(searchOptions)};
   cl::list<std::string> allow{
       "allow", cl::desc("Plan also with what no runtime does yet: recompute"),
       cl::value_desc("what"), cl::CommaSeparated, cl::cat(searchOptions)};
-  cl::opt<std::string> seed{"seed", cl::desc("Of the search"), cl::init("0"),
-                            cl::cat(searchOptions)};
 
   cl::opt<std::string> output{"o", cl::desc("Write the plan (JSON)"),
                               cl::value_desc("file"), cl::cat(outputOptions)};
@@ -143,7 +136,6 @@ llvm::Error CommandLine::readCounts(PlannerOptions &planner) const {
   int64_t batch = readNumber<int64_t>(globalBatch, problem),
           size = readNumber<int64_t>(microbatch, problem),
           most = readNumber<int64_t>(maxDevices, problem);
-  planner.seed = readNumber<uint64_t>(seed, problem);
   if (!problem.empty())
     return error(problem);
   if (batch < 0 || size < 0 || most < 0)
@@ -204,7 +196,6 @@ llvm::Error CommandLine::read(PlanOptions &options) const {
   if (!schedule.empty())
     planner.schedule = *parseSchedule(schedule);
   planner.state_owner = stateOwner;
-  planner.uniform_tensor_parallel = uniformTensorParallel;
   for (llvm::StringRef what : allow) {
     if (what != "recompute")
       return error("--allow=" + what + ": known is recompute");
