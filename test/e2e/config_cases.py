@@ -81,6 +81,7 @@ def main() -> None:
     options = parser.parse_args()
     os.makedirs(options.work, exist_ok=True)
     case, checks = ConfigCase(options.case), Checks()
+    case.prefix = ""  # that of the module which the exporter was given
     weights = os.path.join(options.work, "weights.safetensors")
     given = case.tensors("inputs")
     positions = given.pop("position_ids", None)
