@@ -109,7 +109,34 @@ private:
 
 } // namespace
 
+std::optional<TextLocation> findDeepJson(llvm::StringRef text) {
+  TextLocation here = {1, 0};
+  unsigned depth = 0;
+  bool inString = false, isEscaped = false;
+  for (char c : text) {
+    ++here.column;
+    if (c == '\n') {
+      ++here.line;
+      here.column = 0;
+    }
+    if (inString) {
+      inString = isEscaped || c != '"';
+      isEscaped = c == '\\' && !isEscaped;
+    } else if (c == '"') {
+      inString = true;
+    } else if (c == '[' || c == '{') {
+      if (depth++ == maxTreeDepth)
+        return here;
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return std::nullopt;
+}
+
 llvm::Expected<Tree> parseJson(llvm::StringRef text, llvm::StringRef file) {
+  if (std::optional<TextLocation> deep = findDeepJson(text))
+    return makeError(file, *deep, "nested too deeply");
   llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(text);
   if (!parsed) {
     // "[12:7, byte=93]: Expected , or ] after array element"

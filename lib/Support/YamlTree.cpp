@@ -63,11 +63,16 @@ private:
   }
 
   // Must visit every node even after an error: the parser cannot skip half a
-  // collection.
-  void convert(yaml::Node *node, Tree &tree) {
-    if (!node)
+  // collection. Only where nodes nest too deeply nothing is asked any more: the
+  // parser reads on demand, and skipping what is left would recurse as well.
+  void convert(yaml::Node *node, Tree &tree, unsigned depth = 0) {
+    if (!node || isTooDeep)
       return;
     tree.location = locate(*node);
+    if (depth > maxTreeDepth) {
+      isTooDeep = true;
+      return fail(tree.location, "nested too deeply");
+    }
     if (!node->getAnchor().empty())
       fail(tree.location, "anchors are not supported");
     if (auto *scalar = llvm::dyn_cast<yaml::ScalarNode>(node)) {
@@ -84,21 +89,31 @@ private:
       tree.quoted = true;
     } else if (auto *sequence = llvm::dyn_cast<yaml::SequenceNode>(node)) {
       tree.kind = Tree::Kind::Sequence;
-      for (yaml::Node &item : *sequence)
-        convert(&item, tree.items.emplace_back());
+      for (yaml::Node &item : *sequence) {
+        convert(&item, tree.items.emplace_back(), depth + 1);
+        if (isTooDeep)
+          return;
+      }
     } else if (auto *mapping = llvm::dyn_cast<yaml::MappingNode>(node)) {
       tree.kind = Tree::Kind::Mapping;
-      for (yaml::KeyValueNode &entry : *mapping)
-        convertEntry(entry, tree);
+      for (yaml::KeyValueNode &entry : *mapping) {
+        convertEntry(entry, tree, depth + 1);
+        if (isTooDeep)
+          return;
+      }
     } else if (llvm::isa<yaml::AliasNode>(node)) {
       fail(tree.location, "aliases are not supported");
     }
   }
 
-  void convertEntry(yaml::KeyValueNode &node, Tree &mapping) {
+  void convertEntry(yaml::KeyValueNode &node, Tree &mapping, unsigned depth) {
     Tree key, value;
-    convert(node.getKey(), key);
-    convert(node.getValue(), value);
+    convert(node.getKey(), key, depth);
+    if (isTooDeep)
+      return;
+    convert(node.getValue(), value, depth);
+    if (isTooDeep)
+      return;
     if (key.kind != Tree::Kind::Scalar)
       fail(key.location, "a key must be plain text, found " + key.describe());
     else if (mapping.find(key.text))
@@ -112,6 +127,7 @@ private:
   llvm::SourceMgr sources;
   yaml::Stream stream;
   std::string firstError;
+  bool isTooDeep = false;
 };
 
 } // namespace

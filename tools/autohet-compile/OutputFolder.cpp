@@ -2,6 +2,8 @@
 
 #include "OutputFolder.h"
 
+#include "autohet/Support/Tree.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -76,7 +78,7 @@ static bool sweep(StringRef folder) {
 /// written; nothing where none does.
 static std::optional<StringSet<>> formerExecutables(StringRef folder) {
   auto text = MemoryBuffer::getFile(folder + "/" + kManifest);
-  if (!text)
+  if (!text || autohet::findDeepJson((*text)->getBuffer()))
     return std::nullopt;
   Expected<json::Value> value = json::parse((*text)->getBuffer());
   if (!value) {

@@ -12,6 +12,7 @@
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +54,14 @@ std::string formatError(llvm::StringRef file, TextLocation location,
                         const llvm::Twine &message);
 llvm::Error makeError(llvm::StringRef file, TextLocation location,
                       const llvm::Twine &message);
+
+/// Lists in lists beyond this are refused: deeper than any file of ours, but no
+/// stack overflows, as in the runtime's reader of JSON.
+constexpr unsigned maxTreeDepth = 200;
+
+/// Where a text of JSON nests too deeply, for whoever is about to hand it to a
+/// recursive parser.
+std::optional<TextLocation> findDeepJson(llvm::StringRef text);
 
 /// `file` is only the name used in messages. A key given twice is an error.
 llvm::Expected<Tree> parseYaml(llvm::StringRef text, llvm::StringRef file);

@@ -8,6 +8,7 @@
 
 #include "Reader.h"
 #include "autohet/Frontend/ONNX.h"
+#include "autohet/Support/Tree.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
@@ -68,6 +69,9 @@ LogicalResult Reader::readAliases(func::FuncOp function) {
   for (const auto &entry : model.metadata_props()) {
     if (entry.key() != kTied)
       continue;
+    if (autohet::findDeepJson(entry.value()))
+      return emitError(fileLoc) << "metadata '" << kTied << "' of '" << path
+                                << "': nested too deeply";
     auto parsed = llvm::json::parse(entry.value());
     if (!parsed)
       return emitError(fileLoc) << "metadata '" << kTied << "' of '" << path

@@ -57,6 +57,30 @@ TEST(Tree, JsonErrors) {
   EXPECT_THAT(message(parseJson("", "f")), HasSubstr("not JSON"));
 }
 
+// The parsers behind both recurse: no text may overflow the stack.
+TEST(Tree, DeepNestingIsRefused) {
+  auto repeated = [](llvm::StringRef text, unsigned count) {
+    std::string result;
+    for (unsigned index = 0; index < count; ++index)
+      result += text;
+    return result;
+  };
+  std::string fits = repeated("[", 200) + repeated("]", 200);
+  good(parseYaml(fits, "f"));
+  good(parseJson(fits, "f"));
+  for (llvm::StringRef open : {"[", "{a: ", "- ", "? ", "[{a: "})
+    EXPECT_THAT(message(parseYaml(repeated(open, 100000), "f")),
+                HasSubstr("error: nested too deeply"))
+        << open.str();
+  for (llvm::StringRef open : {"[", "{\"a\":", "[\"]\","})
+    EXPECT_THAT(message(parseJson(repeated(open, 100000), "f")),
+                HasSubstr("error: nested too deeply"))
+        << open.str();
+  EXPECT_EQ(message(parseJson("\n" + repeated("[", 201), "f")),
+            "f:2:201: error: nested too deeply");
+  good(parseJson("[\"" + repeated("[", 1000) + "\"]", "f"));
+}
+
 TEST(TreeReader, ReportsEverythingAtOnce) {
   Tree tree =
       good(parseYaml("size: -3\nspeed: fast\nelasticity: on\nlist: 4\n", "f"));
