@@ -124,6 +124,18 @@ FeedOptions Trainer::feedOptions(bool evaluation) const {
   return feed;
 }
 
+// By rank 0 for all. Before anybody looks at what is in the folder.
+void Trainer::lockCheckpoints() {
+  // Where there is no folder there is nothing to resume from, which is said
+  // when one is sought.
+  if (!isFirstRank() || access(options.checkpoints.c_str(), F_OK) != 0)
+    return;
+  std::string warning;
+  lock = std::make_unique<FolderLock>(options.checkpoints, warning);
+  if (!warning.empty())
+    fprintf(stderr, "warning: %s\n", warning.c_str());
+}
+
 // All ranks must go on from the same one: the first chooses.
 std::unique_ptr<CheckpointReader> Trainer::openCheckpoint() {
   if (options.checkpoints.empty()) {
@@ -132,6 +144,7 @@ std::unique_ptr<CheckpointReader> Trainer::openCheckpoint() {
            "options --resume and --checkpoint-every need --checkpoint=FOLDER");
     return nullptr;
   }
+  lockCheckpoints();
   if (!options.resume) {
     // Two runs' checkpoints in one folder would be taken for one run's.
     if (isFirstRank() && access(options.checkpoints.c_str(), F_OK) == 0)

@@ -8,6 +8,7 @@
 #ifndef AUTOHET_RUNTIME_CORE_TRAINER_H
 #define AUTOHET_RUNTIME_CORE_TRAINER_H
 
+#include "checkpoint/FolderLock.h"
 #include "checkpoint/State.h"
 #include "core/Gather.h"
 #include "core/Nonfinite.h"
@@ -49,6 +50,7 @@ private:
   void chooseSettings(const CheckpointManifest *resumed);
   void chooseDecay();
   std::unique_ptr<CheckpointReader> openCheckpoint();
+  void lockCheckpoints();
   FeedOptions feedOptions(bool evaluation) const;
   Pass makePass(uint64_t step, Feeder &feeder) const;
   void trainStep(uint64_t step);
@@ -79,6 +81,7 @@ private:
   LineFile lossFile, metricsFile;
   StepFile outputFile, gradientFile;
 
+  std::unique_ptr<FolderLock> lock; // of rank 0, where something is saved
   std::string noDecay;
   Aliases aliases;              // where something asks for names
   std::set<std::string> frozen; // where something is saved

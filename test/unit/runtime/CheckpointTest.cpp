@@ -1,10 +1,13 @@
 //===- CheckpointTest.cpp - saved, damaged, resumed under another plan ------===//
 
 #include "ReplicaModel.h"
+#include "checkpoint/FolderLock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace autohet::runtime;
 using namespace autohet::runtime::test;
@@ -197,6 +200,37 @@ TEST(Checkpoint, FreshRunsDoNotMixWithOldOnes) {
   LinearModel model(2, 2, AH_ADAMW);
   EXPECT_THAT(trainAlone(run.folder, run.options, model),
               HasSubstr("is a checkpoint of an earlier run"));
+}
+
+TEST(Checkpoint, OneRunAtATimeSavesIntoAFolder) {
+  Saved run(3);
+  std::string warning;
+  auto other = std::make_unique<FolderLock>(run.options.checkpoints, warning);
+  EXPECT_EQ(warning, "");
+  EXPECT_THAT(run.resume(5), HasSubstr("another run (process " +
+                                       std::to_string(getpid()) + " on host "));
+  EXPECT_THAT(run.resume(5), HasSubstr("saves its checkpoints in '" +
+                                       run.options.checkpoints + "'"));
+  EXPECT_EQ(findCheckpoints(run.options.checkpoints).size(), 1u);
+  // A reader needs none.
+  CheckpointReader(run.step(3)).verify();
+  other.reset();
+  EXPECT_EQ(run.resume(5), "no error");
+}
+
+TEST(Checkpoint, LocksEndWithTheirProcess) {
+  TemporaryFolder folder;
+  std::string path = folder / "checkpoints", warning;
+  mkdir(path.c_str(), 0777);
+  pid_t child = fork();
+  if (child == 0) {
+    new FolderLock(path, warning); // never released
+    _exit(0);
+  }
+  int status;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  FolderLock again(path, warning);
 }
 
 TEST(Checkpoint, OlderOnesGo) {
