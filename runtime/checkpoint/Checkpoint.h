@@ -59,7 +59,14 @@ struct CheckpointManifest {
   std::string text() const;
   /// Throws with path and key.
   static CheckpointManifest read(const std::string &path);
+  /// That of one step's folder; throws where they differ about the step.
+  static CheckpointManifest ofFolder(const std::string &folder);
 };
+
+/// Throws unless the slices are the whole of every tensor, of each kind once
+/// (what is frozen may be there several times) and in files that are listed.
+void checkComplete(const CheckpointManifest &manifest,
+                   const std::string &folder);
 
 /// Records as JSON, as ranks send them to each other.
 std::string recordsText(const std::vector<SliceRecord> &records);
@@ -72,8 +79,8 @@ std::string stepFolderName(uint64_t step);
 /// A complete checkpoint, open for reading.
 class CheckpointReader {
 public:
-  /// Opens `folder` (of one step); checks that files are there in the right
-  /// size.
+  /// Opens `folder` (of one step); checks that the slices are complete and that
+  /// files are there in the right size.
   explicit CheckpointReader(const std::string &folder);
 
   const std::string &folder() const { return path; }

@@ -135,6 +135,12 @@ static ah_optimizer_settings readSettings(const Json &entry,
   s.schedule = indexOf(fields, "schedule", {"constant", "linear", "cosine"});
   s.warmup_steps = fields.natural("warmup_steps");
   s.total_steps = fields.natural("total_steps");
+  for (const char *key : {"lr", "eps", "weight_decay", "clip_norm"})
+    if (fields.number(key) < 0)
+      fields.wrong(std::string("'") + key + "' is negative");
+  for (const char *key : {"beta1", "beta2"})
+    if (!(fields.number(key) >= 0 && fields.number(key) < 1))
+      fields.wrong(std::string("'") + key + "' is not from 0 to below 1");
   return s;
 }
 
@@ -174,9 +180,14 @@ CheckpointManifest CheckpointManifest::read(const std::string &path) {
   CheckpointManifest manifest;
   manifest.step = fields.natural("step");
   manifest.updates = fields.natural("updates");
+  if (manifest.updates > manifest.step)
+    fields.wrong("more 'updates' than 'step' steps");
   manifest.structureHash = fields.hash("structure_hash");
   manifest.seed = fields.hash("seed");
-  manifest.globalBatch = fields.natural("global_batch");
+  uint64_t globalBatch = fields.natural("global_batch");
+  if (globalBatch == 0 || globalBatch > UINT32_MAX)
+    fields.wrong("'global_batch' is no number of samples");
+  manifest.globalBatch = globalBatch;
   manifest.optimizer = ah_optimizer(
       indexOf(fields, "optimizer", {"sgd", "adam", "adamw", "none"}));
   manifest.settings = readSettings(fields.child("settings"), where);

@@ -11,14 +11,16 @@
 #include <cstring>
 #include <dirent.h>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace autohet::runtime {
 
 CheckpointReader::CheckpointReader(const std::string &folder)
-    : path(folder),
-      content(CheckpointManifest::read(folder + "/manifest.json")) {
+    : path(folder), content(CheckpointManifest::ofFolder(folder)) {
+  checkComplete(content, path);
   for (const CheckpointFile &file : content.files) {
     std::string name = path + "/" + file.name;
     struct stat status;
@@ -116,6 +118,34 @@ bool CheckpointReader::read(const std::string &name, SliceKind kind,
   return true;
 }
 
+/// The number in "step-00000020"; nothing where it is another name.
+static std::optional<uint64_t> stepOfName(std::string_view name) {
+  uint64_t step = 0;
+  if (name.substr(0, 5) != "step-")
+    return std::nullopt;
+  const char *last = name.data() + name.size();
+  auto [end, error] = std::from_chars(name.data() + 5, last, step);
+  if (error != std::errc() || end != last)
+    return std::nullopt;
+  return step;
+}
+
+CheckpointManifest CheckpointManifest::ofFolder(const std::string &folder) {
+  CheckpointManifest manifest = read(folder + "/manifest.json");
+  std::string_view name = folder;
+  while (!name.empty() && name.back() == '/')
+    name.remove_suffix(1);
+  // A copy may have any other name.
+  std::optional<uint64_t> step = stepOfName(name.substr(name.rfind('/') + 1));
+  if (step && *step != manifest.step)
+    fail(AH_ERROR_INPUT,
+         "checkpoint '%s': its manifest is of step %llu, its folder's name of "
+         "step %llu",
+         folder.c_str(), (unsigned long long)manifest.step,
+         (unsigned long long)*step);
+  return manifest;
+}
+
 std::vector<FoundCheckpoint> findCheckpoints(const std::string &folder) {
   std::vector<FoundCheckpoint> found;
   std::unique_ptr<DIR, int (*)(DIR *)> directory(opendir(folder.c_str()),
@@ -125,15 +155,12 @@ std::vector<FoundCheckpoint> findCheckpoints(const std::string &folder) {
          "cannot read the checkpoints in '%s': %s", folder.c_str(),
          strerror(errno));
   while (dirent *entry = readdir(directory.get())) {
-    std::string name = entry->d_name;
+    std::optional<uint64_t> step = stepOfName(entry->d_name);
+    if (!step)
+      continue;
     FoundCheckpoint one;
-    if (name.rfind("step-", 0) != 0)
-      continue;
-    auto [end, error] =
-        std::from_chars(name.data() + 5, name.data() + name.size(), one.step);
-    if (error != std::errc() || end != name.data() + name.size())
-      continue;
-    one.folder = folder + "/" + name;
+    one.step = *step;
+    one.folder = folder + "/" + entry->d_name;
     one.complete = access((one.folder + "/manifest.json").c_str(), F_OK) == 0;
     found.push_back(std::move(one));
   }

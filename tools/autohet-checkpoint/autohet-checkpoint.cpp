@@ -24,10 +24,11 @@ static const char help[] =
     "\n"
     "  list      one line a checkpoint: step, optimizer, size, and what is "
     "incomplete\n"
-    "  verify    compares every checksum of all complete checkpoints, or of "
-    "step N;\n"
-    "            exits 1 and names the tensor and the file where one is "
-    "damaged\n"
+    "  verify    checks all complete checkpoints, or that of step N: every "
+    "tensor is\n"
+    "            whole, every checksum right; exits 1 and names the tensor and "
+    "the file\n"
+    "            where one is not\n"
     "  export    writes the parameters of the newest complete checkpoint, or "
     "of step N,\n"
     "            whole and under PyTorch's names, as one safetensors file\n";
@@ -36,8 +37,7 @@ static const char help[] =
 static std::vector<FoundCheckpoint> find(const std::string &folder,
                                          int64_t step) {
   if (access((folder + "/manifest.json").c_str(), F_OK) == 0) {
-    CheckpointManifest manifest =
-        CheckpointManifest::read(folder + "/manifest.json");
+    CheckpointManifest manifest = CheckpointManifest::ofFolder(folder);
     return {{folder, manifest.step, true}};
   }
   std::vector<FoundCheckpoint> found;
@@ -60,8 +60,7 @@ static void list(const std::string &folder, int64_t step) {
              (unsigned long long)one.step, one.folder.c_str());
       continue;
     }
-    CheckpointManifest manifest =
-        CheckpointManifest::read(one.folder + "/manifest.json");
+    CheckpointManifest manifest = CheckpointManifest::ofFolder(one.folder);
     uint64_t bytes = 0;
     for (const CheckpointFile &file : manifest.files)
       bytes += file.bytes;

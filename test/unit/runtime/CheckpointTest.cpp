@@ -233,6 +233,124 @@ TEST(Checkpoint, LocksEndWithTheirProcess) {
   FolderLock again(path, warning);
 }
 
+namespace {
+/// A checkpoint of a 2 x 2 parameter in two rows, trained by AdamW.
+struct Edited {
+  TemporaryFolder folder;
+  CheckpointManifest manifest;
+
+  Edited() {
+    manifest.step = manifest.updates = 3;
+    manifest.globalBatch = 4;
+    manifest.optimizer = AH_ADAMW;
+    ah_optimizer_defaults(AH_ADAMW, &manifest.settings);
+    manifest.files = {{"a", 0}, {"b", 0}};
+    for (int kind = 0; kind < 3; ++kind)
+      for (int64_t row : {0, 1})
+        manifest.slices.push_back({"w",
+                                   SliceKind(kind),
+                                   AH_F32,
+                                   {{2, 2}, {row, 0}, {1, 2}},
+                                   row ? "b" : "a",
+                                   0});
+  }
+  std::string open(const char *name = "step-00000003") {
+    std::string path = folder / name;
+    mkdir(path.c_str(), 0777);
+    for (const char *file : {"/a", "/b"})
+      writeFile(path + file, "");
+    writeFile(path + "/manifest.json", manifest.text());
+    try {
+      CheckpointReader reader(path);
+    } catch (const Error &error) {
+      return error.what();
+    }
+    return "good";
+  }
+};
+} // namespace
+
+TEST(Checkpoint, SlicesAreTheWholeOfEveryTensor) {
+  EXPECT_EQ(Edited().open(), "good");
+  {
+    Edited edited;
+    edited.manifest.slices.clear();
+    EXPECT_THAT(edited.open(), HasSubstr("it has no slices"));
+  }
+  {
+    Edited edited;
+    edited.manifest.slices.erase(edited.manifest.slices.begin() + 3);
+    EXPECT_THAT(edited.open(), HasSubstr("exp_avg of 'w' is not whole: [1:2, "
+                                         "0:2] of [2, 2] is in no slice"));
+  }
+  {
+    Edited edited;
+    edited.manifest.slices[0].box.size = {1, 1};
+    EXPECT_THAT(edited.open(),
+                HasSubstr("[0:1, 1:2] of [2, 2] is in no slice"));
+  }
+  {
+    Edited edited;
+    edited.manifest.slices[0].box.size = {2, 1};
+    edited.manifest.slices.push_back(edited.manifest.slices[0]);
+    edited.manifest.slices.back().box = {{2, 2}, {0, 1}, {1, 1}};
+    EXPECT_THAT(edited.open(),
+                HasSubstr("'parameter/w/0,0' in 'a' and 'parameter/w/1,0' in "
+                          "'b' overlap in [1:2, 0:1] of [2, 2]"));
+  }
+  {
+    Edited edited;
+    edited.manifest.slices.push_back(edited.manifest.slices[1]);
+    EXPECT_THAT(edited.open(),
+                HasSubstr("'parameter/w/1,0' in 'b' is listed twice"));
+  }
+  {
+    Edited edited;
+    edited.manifest.slices.resize(4);
+    EXPECT_THAT(edited.open(), HasSubstr("it has no exp_avg_sq of 'w'"));
+    // Frozen, and held by two devices.
+    edited.manifest.slices.resize(2);
+    edited.manifest.slices.push_back(edited.manifest.slices[1]);
+    edited.manifest.slices.back().file = "a";
+    EXPECT_EQ(edited.open(), "good");
+  }
+  {
+    Edited edited;
+    edited.manifest.files.pop_back();
+    EXPECT_THAT(edited.open(), HasSubstr("which is not one of its files"));
+  }
+  {
+    Edited edited;
+    edited.manifest.slices[5].box = {{3, 2}, {1, 0}, {2, 2}};
+    EXPECT_THAT(edited.open(), HasSubstr("is of float32 [3, 2]"));
+  }
+}
+
+TEST(Checkpoint, ManifestsAgreeWithTheirFolder) {
+  Edited edited;
+  EXPECT_THAT(edited.open("step-00000004"),
+              HasSubstr("its manifest is of step 3, its folder's name of step "
+                        "4"));
+  EXPECT_EQ(edited.open("a-copy"), "good");
+}
+
+TEST(Checkpoint, SettingsAreThoseOfARun) {
+  auto edited = [](auto &&edit) {
+    Edited checkpoint;
+    edit(checkpoint.manifest);
+    return checkpoint.open();
+  };
+  using Manifest = CheckpointManifest;
+  EXPECT_THAT(edited([](Manifest &m) { m.settings.learning_rate = -1; }),
+              HasSubstr("settings: 'lr' is negative"));
+  EXPECT_THAT(edited([](Manifest &m) { m.settings.beta1 = 2; }),
+              HasSubstr("settings: 'beta1' is not from 0 to below 1"));
+  EXPECT_THAT(edited([](Manifest &m) { m.globalBatch = 0; }),
+              HasSubstr("'global_batch' is no number of samples"));
+  EXPECT_THAT(edited([](Manifest &m) { m.updates = 10; }),
+              HasSubstr("more 'updates' than 'step' steps"));
+}
+
 TEST(Checkpoint, OlderOnesGo) {
   TemporaryFolder folder;
   NodeOptions options = trainingOptions(folder);
