@@ -17,6 +17,11 @@
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <system_error>
+
 using namespace llvm;
 using namespace autohet::cpu;
 
@@ -52,6 +57,22 @@ Error writeFile(StringRef path, StringRef contents) {
   if (error)
     return createFileError(path, error);
   return Error::success();
+}
+
+/// Why the linker could not write its output; no error where its log says
+/// nothing of that. It maps the output, so where the disk is full a signal ends
+/// it, and what it prints is the report of a crash.
+std::error_code findWriteError(StringRef log) {
+  for (int code : {ENOSPC, EDQUOT, EFBIG})
+    if (std::error_code error(code, std::generic_category());
+        log.contains(error.message()))
+      return error;
+  // The driver names the signal.
+  for (auto [signal, code] :
+       {std::pair(SIGBUS, ENOSPC), std::pair(SIGXFSZ, EFBIG)})
+    if (log.contains(strsignal(signal)))
+      return std::error_code(code, std::generic_category());
+  return {};
 }
 
 } // namespace
@@ -125,8 +146,12 @@ Error autohet::cpu::linkNode(ArrayRef<StringRef> objects, StringRef output,
                                    /*SecondsToWait=*/120, 0, &message);
   if (status != 0) {
     sys::fs::remove(partial);
-    if (auto text = MemoryBuffer::getFile(log))
+    if (auto text = MemoryBuffer::getFile(log)) {
+      if (std::error_code error = findWriteError((*text)->getBuffer()))
+        return createStringError(error, "cannot write '" + output +
+                                            "': " + error.message());
       message += (*text)->getBuffer().str();
+    }
     return createStringError("linking " + output + " failed (" + *driver +
                              ", status " + Twine(status) + "): " + message);
   }
