@@ -175,6 +175,7 @@ static int nodeMain(int argc, char **argv) {
 int autohet_node_main(int argc, char **argv) {
   int result = 1;
   ah_hold_standard_streams();
+  ah_ignore_size_signal();
   ah_status status = guarded([&] {
     result = nodeMain(argc, argv);
     // A worker's supervisor has heard it from the training itself.

@@ -152,6 +152,7 @@ static void run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   ah_hold_standard_streams();
+  ah_ignore_size_signal();
   ah_status status = guarded([&] {
     run(argc, argv);
     checkStandardOutput();

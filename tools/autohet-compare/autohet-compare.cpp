@@ -148,6 +148,7 @@ compare::Options parse(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   ah_hold_standard_streams();
+  ah_ignore_size_signal();
   try {
     compare::Options options = parse(argc, argv);
     std::vector<compare::Series> left = compare::readSeries(options.left);

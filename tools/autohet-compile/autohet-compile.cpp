@@ -251,6 +251,7 @@ std::string findWrongOption(const CompileOptions &options) {
 int main(int argc, char **argv) {
   ah_hold_standard_streams();
   llvm::InitLLVM init(argc, argv);
+  ah_ignore_size_signal(); // which LLVM would have reported as a crash
   CommandLine commandLine;
   cl::HideUnrelatedOptions({&placement, &modelOptions, &outputOptions});
   if (!parseCommandLine(

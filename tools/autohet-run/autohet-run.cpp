@@ -25,6 +25,7 @@ static int runAsAsked(const CommandLine &line,
 
 int main(int argc, char **argv) {
   ah_hold_standard_streams();
+  ah_ignore_size_signal();
   CommandLine line = parseCommandLine(argc, argv);
   return exitStatus(runAsAsked(line, readManifest(line.folder)));
 }

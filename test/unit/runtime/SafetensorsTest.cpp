@@ -2,11 +2,14 @@
 
 #include "LinearModel.h"
 
+#include "autohet/runtime/streams.h"
 #include "core/Gather.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace autohet::runtime;
@@ -141,6 +144,33 @@ TEST(Gather, PiecesMakeWholeTensorsOrSayWhatIsMissing) {
 
 /// Files take their places by renaming, which must not take a device's or a
 /// link's place.
+TEST(AtomicFile, OutgrowingTheLimitIsAnError) {
+  TemporaryFolder folder;
+  std::string path = folder / "f", said = folder / "said";
+  pid_t child = fork();
+  if (child == 0) {
+    ah_ignore_size_signal(); // as every main does
+    rlimit limit = {4096, 4096};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    try {
+      AtomicFile file(path);
+      std::vector<char> bytes(10000);
+      file.write(bytes.data(), bytes.size());
+      file.commit();
+    } catch (const Error &error) {
+      writeFile(said, error.what());
+    }
+    _exit(0);
+  }
+  int status;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  MappedFile message(said);
+  EXPECT_THAT(std::string(message.data(), message.size()),
+              HasSubstr("cannot write '" + path + "': File too large"));
+  EXPECT_NE(access(path.c_str(), F_OK), 0);
+}
+
 TEST(AtomicFile, KeepsLinksAndSparesWhatIsNoFile) {
   TemporaryFolder folder;
   writeFile(folder / "target", "old");
