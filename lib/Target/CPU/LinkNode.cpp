@@ -122,7 +122,7 @@ Error autohet::cpu::linkNode(ArrayRef<StringRef> objects, StringRef output,
   if (std::error_code error =
           sys::fs::createUniqueDirectory("autohet-link", folder))
     return createStringError(error, "cannot make a temporary folder");
-  auto cleanup = make_scope_exit([&] { sys::fs::remove_directories(folder); });
+  auto cleanup = llvm::scope_exit([&] { sys::fs::remove_directories(folder); });
   auto inFolder = [&](const Twine &name) {
     SmallString<128> path(folder);
     sys::path::append(path, name);
