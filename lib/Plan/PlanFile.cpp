@@ -153,7 +153,7 @@ public:
              plan.optimizer);
     readName(reader, "schedule", "gpipe, 1f1b", parseSchedule, plan.schedule);
     reader.optional("state_owner", plan.state_owner);
-    for (const Tree &item : reader.items("replicas", true))
+    for (const Tree &item : itemsOf(reader, "replicas"))
       readReplica(item);
     refuseReserved(reader);
     reader.finish();
@@ -178,13 +178,21 @@ private:
                  "unknown " + key + " '" + name + "'; known ones: " + known);
   }
 
+  /// Of a list that must not be empty.
+  llvm::ArrayRef<Tree> itemsOf(MappingReader &reader, llvm::StringRef key) {
+    const Tree *list = reader.get(key);
+    if (list && list->kind == Tree::Kind::Sequence && list->items.empty())
+      errors.add(list->location, "'" + key + "' is empty");
+    return reader.items(key, true);
+  }
+
   void readReplica(const Tree &tree) {
     Replica &replica = plan.replicas.emplace_back();
     std::string what = "replica " + std::to_string(plan.replicas.size() - 1);
     MappingReader reader(tree, what, errors);
     reader.required("microbatch_size", replica.microbatch_size, 1);
     reader.required("microbatches", replica.microbatches, 1);
-    for (const Tree &item : reader.items("stages", true))
+    for (const Tree &item : itemsOf(reader, "stages"))
       readStage(item, what, replica.stages.emplace_back());
     refuseReserved(reader);
     reader.finish();
@@ -203,7 +211,7 @@ private:
 
   void readStrings(MappingReader &reader, llvm::StringRef key,
                    std::vector<std::string> &values) {
-    for (const Tree &item : reader.items(key, true))
+    for (const Tree &item : itemsOf(reader, key))
       readString(item, "an item of '" + key + "'", values.emplace_back(),
                  errors);
   }

@@ -78,6 +78,20 @@ TEST(PlanFile, Refuses) {
   EXPECT_THAT(refuse("\"microbatches\": 5", "\"microbatches\": \"5\""),
               HasSubstr("must be a whole number, found the text '5'"));
   EXPECT_THAT(refuse("0123456789abcdef", "123"), HasSubstr("16 lower-case"));
+  EXPECT_THAT(refuse("[\"n2/0\", \"n2/1\"]", "[]"),
+              HasSubstr("error: 'devices' is empty"));
+  EXPECT_THAT(refuse("[\"embed..head\"]", "[]"),
+              HasSubstr("error: 'units' is empty"));
+  EXPECT_THAT(
+      refuse("{\"units\": [\"embed..head\"], \"devices\": [\"n0/0\"]}", ""),
+      HasSubstr("error: 'stages' is empty"));
+  llvm::Expected<Plan> nothing =
+      parsePlan("{\"format\": 1, \"global_batch\": 1, \"optimizer\": \"sgd\", "
+                "\"schedule\": \"gpipe\", \"replicas\": []}",
+                "p");
+  ASSERT_FALSE(static_cast<bool>(nothing));
+  EXPECT_THAT(llvm::toString(nothing.takeError()),
+              HasSubstr("'replicas' is empty"));
   EXPECT_THAT(refuse("\"format\": 1", "\"format\": 9"),
               HasSubstr("format 9 is not supported"));
   EXPECT_THAT(refuse("\"format\": 1,", "\"format\": 1,,"),
