@@ -22,16 +22,9 @@ static constexpr double launchOverhead_s = 50e-6;
 
 namespace {
 
-/// A sheet's GB is read as 10^9 bytes: near to what is free of as many GiB.
-struct KnownKind {
-  const char *name;
-  double memory_gb, memory_gb_per_s;
-  double fp32_tflops, fp16_tflops, bf16_tflops; ///< peaks; 0: cannot
-  const char *source;
-};
-
+// A sheet's GB is read as 10^9 bytes: near to what is free of as many GiB.
 // clang-format off
-const KnownKind knownKinds[] = {
+const DataSheet knownKinds[] = {
     {"A10",       24,  600, 31.2, 125,   125,   "NVIDIA A10 data sheet"},
     {"A40",       48,  696, 37.4, 149.7, 149.7, "NVIDIA A40 data sheet"},
     {"A100-40",   40, 1555, 19.5, 312,   312,   "NVIDIA A100 data sheet, 40 GB SXM"},
@@ -67,14 +60,19 @@ constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> otherNames[] = {
 
 } // namespace
 
-std::optional<DeviceKind> findKnownKind(llvm::StringRef name) {
+const DataSheet *findDataSheet(llvm::StringRef name) {
   llvm::StringRef wanted = name;
   for (auto [other, known] : otherNames)
     if (name == other)
       wanted = known;
   const auto *found = llvm::find_if(
-      knownKinds, [&](const KnownKind &kind) { return wanted == kind.name; });
-  if (found == std::end(knownKinds))
+      knownKinds, [&](const DataSheet &sheet) { return wanted == sheet.name; });
+  return found == std::end(knownKinds) ? nullptr : found;
+}
+
+std::optional<DeviceKind> findKnownKind(llvm::StringRef name) {
+  const DataSheet *found = findDataSheet(name);
+  if (!found)
     return std::nullopt;
   DeviceKind kind;
   kind.name = name.str();
@@ -93,7 +91,7 @@ std::optional<DeviceKind> findKnownKind(llvm::StringRef name) {
 
 std::vector<llvm::StringRef> knownKindNames() {
   std::vector<llvm::StringRef> names;
-  for (const KnownKind &kind : knownKinds)
+  for (const DataSheet &kind : knownKinds)
     names.push_back(kind.name);
   return names;
 }

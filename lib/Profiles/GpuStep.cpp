@@ -91,7 +91,7 @@ public:
 
 private:
   double memoryRate() const {
-    return cluster.kind->memory_bytes_per_s * efficiency.bandwidth;
+    return cluster.kind->memoryBytesPerSecond() * efficiency.bandwidth;
   }
   double networkRate() const {
     return cluster.network_bytes_per_s * efficiency.network;
@@ -111,7 +111,7 @@ private:
            k = static_cast<double>(inner);
     double arithmetic =
         2 * m * n * k * number /
-        (cluster.kind->flops_per_s * efficiency.matmul * filled);
+        (cluster.kind->flopsPerSecond() * efficiency.matmul * filled);
     double traffic =
         bytesPerNumber * (m * k + k * n + m * n) * number / memoryRate();
     return std::max(arithmetic, traffic);

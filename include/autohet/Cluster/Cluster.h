@@ -131,6 +131,16 @@ private:
   llvm::StringMap<unsigned> deviceIndex;
 };
 
+/// What the maker of a known kind promises, dense and at best.
+struct DataSheet {
+  const char *name;
+  double memory_gb, memory_gb_per_s;
+  double fp32_tflops, fp16_tflops, bf16_tflops; ///< 0: cannot
+  const char *source;
+};
+/// By one of the names that findKnownKind takes; null where unknown.
+const DataSheet *findDataSheet(llvm::StringRef name);
+
 /// Kinds of devices that people have, by the names that they use ("A100-80"):
 /// data-sheet figures times a stated efficiency. None where unknown.
 std::optional<DeviceKind> findKnownKind(llvm::StringRef name);

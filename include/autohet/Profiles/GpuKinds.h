@@ -1,7 +1,7 @@
 //===- GpuKinds.h - data sheets and what is reached of them -----*- C++ -*-===//
 //
-// For device kinds that nobody has measured yet: what their data sheets promise
-// and how much of it training reaches. Each number has its source;
+// For device kinds that nobody has measured yet: how much of what their data
+// sheets promise training reaches.
 // bench/planner/README.md says how the efficiencies were fitted and how far off
 // they are.
 //
@@ -15,14 +15,15 @@
 
 namespace autohet {
 
+/// What a kind's data sheet (findDataSheet) does not say.
 struct GpuKind {
   llvm::StringLiteral name;
-  double flops_per_s;        ///< dense, 16 bit, on tensor cores
-  double memory_bytes;       ///< as sold
-  double memory_bytes_per_s; ///< HBM or GDDR
-  double link_bytes_per_s;   ///< to the other GPUs of a node, one way
-  unsigned multiprocessors;  ///< matrix products run in waves of these
-  llvm::StringLiteral source;
+  double link_bytes_per_s;  ///< to the other GPUs of a node, one way
+  unsigned multiprocessors; ///< matrix products run in waves of these
+
+  /// Dense, 16 bit, on tensor cores.
+  double flopsPerSecond() const;
+  double memoryBytesPerSecond() const;
 };
 
 /// All known kinds, by name.

@@ -2,6 +2,7 @@
 
 #include "PublishedData.h"
 #include "Statistics.h"
+#include "autohet/Cluster/Cluster.h"
 #include "autohet/Profiles/VTrain.h"
 
 #include "gmock/gmock.h"
@@ -46,6 +47,15 @@ TEST(AllReduceTables, AreStraightBetweenEntries) {
   EXPECT_DOUBLE_EQ(table.seconds(10), 100e-9); // latency
   EXPECT_DOUBLE_EQ(table.seconds(2000), 150e-9);
   EXPECT_DOUBLE_EQ(table.seconds(6000), 400e-9); // the last one's rate
+}
+
+TEST(GpuKinds, EachHasADataSheet) {
+  ASSERT_FALSE(gpuKinds().empty());
+  for (const GpuKind &kind : gpuKinds()) {
+    ASSERT_TRUE(findDataSheet(kind.name)) << kind.name.str();
+    EXPECT_GT(kind.flopsPerSecond(), 1e12) << kind.name.str();
+  }
+  EXPECT_DOUBLE_EQ(findGpuKind("A100-80")->flopsPerSecond(), 312e12);
 }
 
 TEST(GpuSteps, GridsMustDivide) {
