@@ -69,6 +69,28 @@ private:
 };
 } // namespace
 
+Piece readOutput(const Memory &memory, uint32_t output, uint64_t microbatch,
+                 const void *from) {
+  const Program &program = memory.program;
+  const ah_port &port = program.outputs[output];
+  const ah_program &header = program.header();
+  Piece piece;
+  piece.name = program.string(port.name);
+  piece.dtype = port.dtype;
+  piece.box.global.assign(port.global_shape, port.global_shape + port.rank);
+  piece.box.offset.assign(port.box_offset, port.box_offset + port.rank);
+  piece.box.size.assign(port.shape, port.shape + port.rank);
+  if (port.batch_dim >= 0) {
+    piece.box.global[port.batch_dim] = header.global_batch;
+    piece.box.offset[port.batch_dim] =
+        header.first_sample + microbatch * header.microbatch_size;
+  }
+  piece.bytes.resize(piece.box.elements() * dtypeBytes(port.dtype));
+  check(memory.table.read(memory.device, piece.bytes.data(), from,
+                          piece.bytes.size()));
+  return piece;
+}
+
 void transferNow(const ah_worker_link &link, bool isSend, uint32_t peer,
                  uint32_t channel, void *data, uint64_t bytes,
                  const char *what) {

@@ -4,6 +4,7 @@
 #define AUTOHET_RUNTIME_CORE_GATHER_H
 
 #include "autohet/runtime/comm.h"
+#include "core/Memory.h"
 #include "core/Program.h"
 #include "data/Box.h"
 #include "data/Safetensors.h"
@@ -20,6 +21,10 @@ struct Piece {
   Box box;
   std::vector<char> bytes;
 };
+
+/// One microbatch of an output, at its place in the global batch.
+Piece readOutput(const Memory &memory, uint32_t output, uint64_t microbatch,
+                 const void *from);
 
 /// One transfer outside of steps; sleeps until it has ended.
 void transferNow(const ah_worker_link &link, bool isSend, uint32_t peer,

@@ -129,28 +129,17 @@ void InferenceRun::output(const Pass &pass, uint32_t index, uint64_t microbatch,
                           const void *from) {
   if (outputFile.empty())
     return;
-  const ah_port &port = program.outputs[index];
-  const ah_program &header = program.header();
+  int64_t dim = program.outputs[index].batch_dim;
   bool isPerStep = outputFile.isPerStep();
   // What no sample is in is the same in each batch and microbatch.
-  if (port.batch_dim < 0 && !isPerStep && pass.step)
+  if (dim < 0 && !isPerStep && pass.step)
     return;
-  Piece piece;
-  piece.name = program.string(port.name);
-  piece.dtype = port.dtype;
-  piece.box.global.assign(port.global_shape, port.global_shape + port.rank);
-  piece.box.offset.assign(port.box_offset, port.box_offset + port.rank);
-  piece.box.size.assign(port.shape, port.shape + port.rank);
-  if (port.batch_dim >= 0) {
-    int64_t batch = header.global_batch;
-    piece.box.global[port.batch_dim] = isPerStep ? batch : batch * batches;
-    piece.box.offset[port.batch_dim] = (isPerStep ? 0 : batch * pass.step) +
-                                       header.first_sample +
-                                       microbatch * header.microbatch_size;
+  Piece piece = readOutput(memory, index, microbatch, from);
+  if (dim >= 0 && !isPerStep) {
+    int64_t batch = program.header().global_batch;
+    piece.box.global[dim] = batch * batches;
+    piece.box.offset[dim] += batch * pass.step;
   }
-  piece.bytes.resize(piece.box.elements() * dtypeBytes(port.dtype));
-  check(memory.table.read(memory.device, piece.bytes.data(), from,
-                          piece.bytes.size()));
   outputs.push_back(std::move(piece));
 }
 

@@ -320,23 +320,7 @@ void Trainer::output(const Pass &pass, uint32_t index, uint64_t microbatch,
                      const void *from) {
   if (!pass.updates || !outputFile.holds(pass.step, firstStep))
     return;
-  const ah_port &port = program.outputs[index];
-  const ah_program &header = program.header();
-  Piece piece;
-  piece.name = program.string(port.name);
-  piece.dtype = port.dtype;
-  piece.box.global.assign(port.global_shape, port.global_shape + port.rank);
-  piece.box.offset.assign(port.box_offset, port.box_offset + port.rank);
-  piece.box.size.assign(port.shape, port.shape + port.rank);
-  if (port.batch_dim >= 0) {
-    piece.box.global[port.batch_dim] = header.global_batch;
-    piece.box.offset[port.batch_dim] =
-        header.first_sample + microbatch * header.microbatch_size;
-  }
-  piece.bytes.resize(piece.box.elements() * dtypeBytes(port.dtype));
-  check(memory.table.read(memory.device, piece.bytes.data(), from,
-                          piece.bytes.size()));
-  outputs.push_back(std::move(piece));
+  outputs.push_back(readOutput(memory, index, microbatch, from));
 }
 
 void Trainer::scan(const Pass &, const ah_command &command,
