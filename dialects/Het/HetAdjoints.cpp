@@ -11,13 +11,11 @@
 #include "autohet/Dialect/Het/Het.h"
 
 using namespace mlir;
+using namespace autohet;
 using namespace autohet::het;
 
 using Gradients = SmallVectorImpl<Value>;
 
-static RankedTensorType typeOf(Value v) {
-  return cast<RankedTensorType>(v.getType());
-}
 /// The numbers from `from` up to and without `to`.
 static SmallVector<int64_t> range(int64_t from, int64_t to) {
   return llvm::to_vector(llvm::seq<int64_t>(from, to));

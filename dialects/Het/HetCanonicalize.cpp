@@ -13,11 +13,8 @@
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
+using namespace autohet;
 using namespace autohet::het;
-
-static RankedTensorType typeOf(Value v) {
-  return cast<RankedTensorType>(v.getType());
-}
 
 std::optional<double> autohet::het::getSplatValue(Value value) {
   DenseElementsAttr dense;

@@ -10,11 +10,9 @@
 #include "autohet/Dialect/Het/Het.h"
 
 using namespace mlir;
+using namespace autohet;
 using namespace autohet::het;
 
-static RankedTensorType typeOf(Value v) {
-  return cast<RankedTensorType>(v.getType());
-}
 static double elementsOf(Value v) { return double(typeOf(v).getNumElements()); }
 static double bytesOf(Value v) {
   // i1 is stored as a byte.

@@ -11,14 +11,12 @@
 #include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
+using namespace autohet;
 using namespace autohet::het;
 
 using Loc = std::optional<Location>;
 using Types = SmallVectorImpl<Type>;
 
-static RankedTensorType typeOf(Value v) {
-  return cast<RankedTensorType>(v.getType());
-}
 static RankedTensorType withShape(Value v, ArrayRef<int64_t> shape) {
   return RankedTensorType::get(shape, typeOf(v).getElementType());
 }

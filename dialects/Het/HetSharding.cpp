@@ -22,11 +22,8 @@
 #include "autohet/Dialect/Het/Het.h"
 
 using namespace mlir;
+using namespace autohet;
 using namespace autohet::het;
-
-static RankedTensorType typeOf(Value v) {
-  return cast<RankedTensorType>(v.getType());
-}
 
 llvm::raw_ostream &autohet::het::operator<<(llvm::raw_ostream &os,
                                             const ShardingRule &rule) {

@@ -9,11 +9,8 @@
 #include "autohet/Dialect/Het/Het.h"
 
 using namespace mlir;
+using namespace autohet;
 using namespace autohet::het;
-
-static RankedTensorType typeOf(Value v) {
-  return cast<RankedTensorType>(v.getType());
-}
 
 //===----------------------------------------------------------------------===//
 // Structure

@@ -28,10 +28,6 @@ namespace {
 /// Query rows a block. 32 rows of 8,192 scores are a megabyte.
 constexpr int64_t kBlockRows = 32;
 
-RankedTensorType typeOf(Value tensor) {
-  return cast<RankedTensorType>(tensor.getType());
-}
-
 /// What both ops compute scores from.
 template <typename AttentionLike>
 class Scores {

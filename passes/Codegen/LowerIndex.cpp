@@ -16,10 +16,6 @@ using namespace autohet::het;
 
 namespace {
 
-RankedTensorType typeOf(Value tensor) {
-  return cast<RankedTensorType>(tensor.getType());
-}
-
 /// An element of an integer tensor as an index, clamped to [0, extent).
 Value clampToExtent(OpBuilder &b, Location loc, Value index, int64_t extent) {
   Type type = index.getType();

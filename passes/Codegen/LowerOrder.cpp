@@ -17,10 +17,6 @@ using namespace autohet::het;
 
 namespace {
 
-RankedTensorType typeOf(Value tensor) {
-  return cast<RankedTensorType>(tensor.getType());
-}
-
 using LoopBody = llvm::function_ref<SmallVector<Value>(OpBuilder &, Location,
                                                        Value, ValueRange)>;
 

@@ -15,10 +15,6 @@ using namespace autohet::het;
 
 namespace {
 
-RankedTensorType typeOf(Value tensor) {
-  return cast<RankedTensorType>(tensor.getType());
-}
-
 struct LowerRotary : OpRewritePattern<RotaryOp> {
   using OpRewritePattern::OpRewritePattern;
 

@@ -22,8 +22,6 @@ bool autohet::isStoredOnly(Type element) {
 
 namespace {
 
-RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
-
 /// het ops over whole tensors.
 class TensorOps {
 public:

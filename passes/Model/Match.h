@@ -17,10 +17,6 @@
 
 namespace autohet {
 
-inline mlir::RankedTensorType typeOf(mlir::Value value) {
-  return mlir::cast<mlir::RankedTensorType>(value.getType());
-}
-
 /// Equal to `wanted` up to the rounding of a constant to f32.
 bool isClose(double value, double wanted);
 

@@ -19,10 +19,6 @@ using namespace autohet;
 using het::Layout;
 using het::Part;
 
-static RankedTensorType typeOf(Value v) {
-  return cast<RankedTensorType>(v.getType());
-}
-
 /// The dims of a product's parameter that are not summed over.
 static SmallVector<int64_t> outputDims(het::MatmulOp op) {
   SmallVector<int64_t> dims;

@@ -13,10 +13,6 @@
 using namespace mlir;
 using namespace autohet;
 
-static RankedTensorType typeOf(Value v) {
-  return cast<RankedTensorType>(v.getType());
-}
-
 StageSharder::Locals StageSharder::convert(Value value, const Layout &wanted) {
   Layout have = layoutOf(value);
   if (have == wanted)

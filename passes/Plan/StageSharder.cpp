@@ -14,10 +14,6 @@
 using namespace mlir;
 using namespace autohet;
 
-static RankedTensorType typeOf(Value v) {
-  return cast<RankedTensorType>(v.getType());
-}
-
 void StageSharder::Stamp::notifyOperationInserted(Operation *op,
                                                   OpBuilder::InsertPoint) {
   for (StringRef name : {het::kUnitAttr, het::kPhaseAttr})

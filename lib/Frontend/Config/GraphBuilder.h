@@ -110,9 +110,6 @@ private:
   mlir::RankedTensorType float32(llvm::ArrayRef<int64_t> shape) {
     return mlir::RankedTensorType::get(shape, builder.getF32Type());
   }
-  mlir::RankedTensorType typeOf(mlir::Value value) const {
-    return llvm::cast<mlir::RankedTensorType>(value.getType());
-  }
   mlir::Value box(const llvm::Twine &name, llvm::ArrayRef<int64_t> offsets,
                   llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> whole);
 

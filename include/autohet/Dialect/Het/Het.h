@@ -31,6 +31,15 @@ class RewritePatternSet;
 #define GET_OP_CLASSES
 #include "autohet/Dialect/Het/HetOps.h.inc"
 
+namespace autohet {
+
+/// Of a value of the dialect: all are ranked tensors.
+inline mlir::RankedTensorType typeOf(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType());
+}
+
+} // namespace autohet
+
 namespace autohet::het {
 
 /// Attribute and argument names of the dialect, spelled once.
