@@ -34,6 +34,12 @@ static LogicalResult convertIf(OnnxNode &node, Results &results) {
   if (!bodies[0] || !bodies[1] || node.type(0).getNumElements() != 1 ||
       !node.type(0).getElementType().isInteger(1))
     return node.error() << "wanted a condition and two branches";
+  // Branches see what is around them; values of their own would come from
+  // nowhere.
+  for (Region *body : bodies)
+    if (body->getNumArguments())
+      return node.error() << "has a branch with " << body->getNumArguments()
+                          << " inputs, wanted none";
   if (auto condition = constantBool(node.operand(0)))
     return node.state().convertBody(*bodies[*condition], results);
   // Both have no side effects: compute both, and take one.

@@ -132,3 +132,16 @@ func.func @form_of_another_opset(%x: tensor<2x3xf32> {onnx.name = "x"}, %a: tens
   %0 = onnx.node "ReduceMean"(%x, %a) opset 17 {} : (tensor<2x3xf32>, tensor<1xi64>) -> !onnx.value
   return %0 : !onnx.value
 }
+
+// -----
+
+func.func @branch_with_inputs(%x: tensor<2x3xf32> {onnx.name = "x"}, %c: tensor<i1> {onnx.name = "c"}) -> !onnx.value {
+  // expected-error @+1 {{has a branch with 1 inputs, wanted none}}
+  %0 = onnx.node "If"(%c) opset 16 {else_branch = "<GRAPH>", then_branch = "<GRAPH>"} : (tensor<i1>) -> !onnx.value bodies {
+    onnx.yield %x : tensor<2x3xf32>
+  }, {
+  ^bb0(%y: !onnx.value):
+    onnx.yield %y : !onnx.value
+  }
+  return %0 : !onnx.value
+}
