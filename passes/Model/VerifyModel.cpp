@@ -100,6 +100,9 @@ bool isUniform(Value value, int64_t dim) {
                                       typeOf(op.getOperand()).getShape(), dim);
         return source && isUniform(op.getOperand(), *source);
       })
+      .Case([&](CumulativeSumOp op) {
+        return dim != int64_t(op.getDim()) && isUniformIn(op.getOperand());
+      })
       .Default([&](Operation *op) {
         return isa<ElementwiseOpInterface>(op) && !isa<DropoutOp>(op) &&
                llvm::all_of(op->getOperands(), isUniformIn);
@@ -124,6 +127,7 @@ private:
   FailureOr<BatchDim> followReshape(ReshapeOp op);
   FailureOr<BatchDim> followGather(GatherOp op);
   FailureOr<BatchDim> followGatherNd(GatherNdOp op);
+  FailureOr<BatchDim> followScatterNd(ScatterNdOp op);
   FailureOr<BatchDim> followCrossEntropy(CrossEntropyOp op);
   FailureOr<BatchDim> followDropout(DropoutOp op);
   InFlightDiagnostic mixes(Operation *op) {
@@ -330,6 +334,34 @@ FailureOr<BatchDim> SampleTracking::followGatherNd(GatherNdOp op) {
   return indices;
 }
 
+/// Samples stay apart where the batch is a dim of the slices that tuples point
+/// to, in the operand and in the updates alike, and all samples use one list of
+/// tuples.
+FailureOr<BatchDim> SampleTracking::followScatterNd(ScatterNdOp op) {
+  if (isOfSamples(op.getIndices()))
+    return mixes(op) << "each sample's indices point into all samples";
+  int64_t tuple = typeOf(op.getIndices()).getShape().back();
+  int64_t toUpdates = typeOf(op.getIndices()).getRank() - 1 - tuple;
+  BatchDim operand = of(op.getOperand()), updates = of(op.getUpdates());
+  int64_t dim = operand ? *operand : *updates - toUpdates;
+  if (dim < tuple)
+    return mixes(op) << "it updates elements by their place along "
+                     << (operand ? "dim " + std::to_string(dim) +
+                                       " of its operand"
+                                 : "dim " + std::to_string(*updates) +
+                                       " of its updates")
+                     << ", the batch";
+  if (operand && updates && *updates - toUpdates != dim)
+    return mixes(op) << "samples are counted by dim " << dim
+                     << " of the operand and by dim " << *updates
+                     << " of the updates";
+  if (!operand && failed(checkUniform(op, op.getOperand(), dim)))
+    return failure();
+  if (!updates && failed(checkUniform(op, op.getUpdates(), dim + toUpdates)))
+    return failure();
+  return BatchDim(dim);
+}
+
 FailureOr<BatchDim> SampleTracking::followCrossEntropy(CrossEntropyOp op) {
   BatchDim logits = of(op.getLogits()), labels = of(op.getLabels());
   if (logits && *logits == typeOf(op.getLogits()).getRank() - 1)
@@ -368,7 +400,25 @@ FailureOr<BatchDim> SampleTracking::follow(Operation *op) {
       .Case([&](ReshapeOp reshape) { return followReshape(reshape); })
       .Case([&](GatherOp gather) { return followGather(gather); })
       .Case([&](GatherNdOp gather) { return followGatherNd(gather); })
+      .Case([&](ScatterNdOp scatter) { return followScatterNd(scatter); })
       .Case([&](CrossEntropyOp loss) { return followCrossEntropy(loss); })
+      .Case([&](CumulativeSumOp sum) -> Result {
+        if (*first == int64_t(sum.getDim()))
+          return mixes(op) << "it adds up along dim " << *first
+                           << ", the batch";
+        return first;
+      })
+      .Case([&](ArgReduceOp reduce) -> Result {
+        int64_t dim = reduce.getDim();
+        if (*first == dim)
+          return mixes(op) << "it compares along dim " << dim << ", the batch";
+        return BatchDim(*first - (*first > dim));
+      })
+      .Case([&](TopKOp top) -> Result {
+        if (*first == typeOf(top.getOperand()).getRank() - 1)
+          return mixes(op) << "it orders dim " << *first << ", the batch";
+        return first;
+      })
       .Case<SoftmaxOp, LayerNormOp, RmsNormOp>([&](auto) -> Result {
         if (first && *first == typeOf(op->getOperand(0)).getRank() - 1)
           return mixes(op) << "it works along dim " << *first << ", the batch";

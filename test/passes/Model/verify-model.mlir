@@ -61,6 +61,30 @@ func.func @dropout(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}, %one: tensor<1
   return %y : tensor<2x3xf32>
 }
 
+// Running sums, places, orders and updates, each along a dim other than the batch.
+func.func @order(%x: tensor<2x3x4xf32> {het.batch_dim = 0 : i64}, %p: tensor<3x2x4xf32> {het.batch_dim = 1 : i64}) -> tensor<2x4xi64> {
+  %c = het.cumulative_sum %x dim 1 : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %v, %i = het.top_k %c {k = 2 : i64, largest} : (tensor<2x3x4xf32>) -> (tensor<2x3x2xf32>, tensor<2x3x2xi64>)
+  %a = het.arg_reduce max %p dim 0 : (tensor<3x2x4xf32>) -> tensor<2x4xi64>
+  %rows = het.constant dense<[[2], [0]]> : tensor<2x1xi64>
+  %u = het.constant dense<0.0> : tensor<2x2x4xf32>
+  %s = het.scatter_nd add %p, %rows, %u : (tensor<3x2x4xf32>, tensor<2x1xi64>, tensor<2x2x4xf32>) -> tensor<3x2x4xf32>
+  %t = het.transpose %s by [1, 0, 2] : (tensor<3x2x4xf32>) -> tensor<2x3x4xf32>
+  %y = het.add %t, %x : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  // The places of the largest are a sample's own.
+  %o = het.broadcast %a to [2, 4] : (tensor<2x4xi64>) -> tensor<2x4xi64>
+  return %o : tensor<2x4xi64>
+}
+
+// A mask of ones counts the same positions for each sample.
+func.func @counted_positions(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}) -> tensor<2x3xf32> {
+  %one = het.constant dense<1.0> : tensor<3xf32>
+  %ones = het.broadcast %one to [2, 3] : (tensor<3xf32>) -> tensor<2x3xf32>
+  %places = het.cumulative_sum %ones dim 1 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %y = het.add %x, %places : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %y : tensor<2x3xf32>
+}
+
 // A mean-squared error is a loss too; what its adjoint sums over is not checked.
 func.func @squared_error(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}, %labels: tensor<2x3xf32> {het.role = "labels"}, %n: tensor<f32> {het.role = "inverse_label_count"}) -> tensor<f32> {
   %d = het.sub %x, %labels : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
@@ -272,6 +296,67 @@ func.func @normalised(%x: tensor<3x2xf32> {het.batch_dim = 1 : i64}) -> tensor<3
   // expected-error @below {{it works along dim 1, the batch}}
   %y = het.softmax %x : (tensor<3x2xf32>) -> tensor<3x2xf32>
   return %y : tensor<3x2xf32>
+}
+
+// -----
+
+func.func @added_up(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}) -> tensor<2x3xf32> {
+  // expected-error @below {{it adds up along dim 0, the batch}}
+  %y = het.cumulative_sum %x dim 0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %y : tensor<2x3xf32>
+}
+
+// -----
+
+func.func @compared(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}) -> tensor<3xi64> {
+  // expected-error @below {{it compares along dim 0, the batch}}
+  %y = het.arg_reduce max %x dim 0 : (tensor<2x3xf32>) -> tensor<3xi64>
+  return %y : tensor<3xi64>
+}
+
+// -----
+
+func.func @ordered(%x: tensor<3x2xf32> {het.batch_dim = 1 : i64}) -> tensor<3x1xf32> {
+  // expected-error @below {{it orders dim 1, the batch}}
+  %v, %i = het.top_k %x {k = 1 : i64, largest} : (tensor<3x2xf32>) -> (tensor<3x1xf32>, tensor<3x1xi64>)
+  return %v : tensor<3x1xf32>
+}
+
+// -----
+
+func.func @updated(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}) -> tensor<2x3xf32> {
+  %i = het.constant dense<1> : tensor<1x1xi64>
+  %u = het.constant dense<1.0> : tensor<1x3xf32>
+  // expected-error @below {{it updates elements by their place along dim 0 of its operand, the batch}}
+  %y = het.scatter_nd add %x, %i, %u : (tensor<2x3xf32>, tensor<1x1xi64>, tensor<1x3xf32>) -> tensor<2x3xf32>
+  return %y : tensor<2x3xf32>
+}
+
+// -----
+
+func.func @updated_by_samples(%x: tensor<4x3xf32>, %u: tensor<2x3xf32> {het.batch_dim = 0 : i64}) -> tensor<4x3xf32> {
+  %i = het.constant dense<[[0], [2]]> : tensor<2x1xi64>
+  // expected-error @below {{it updates elements by their place along dim 0 of its updates, the batch}}
+  %y = het.scatter_nd add %x, %i, %u : (tensor<4x3xf32>, tensor<2x1xi64>, tensor<2x3xf32>) -> tensor<4x3xf32>
+  return %y : tensor<4x3xf32>
+}
+
+// -----
+
+func.func @updated_where_samples_say(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}, %i: tensor<2x1xi64> {het.batch_dim = 0 : i64}) -> tensor<2x3xf32> {
+  // expected-error @below {{each sample's indices point into all samples}}
+  %y = het.scatter_nd add %x, %i, %x : (tensor<2x3xf32>, tensor<2x1xi64>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %y : tensor<2x3xf32>
+}
+
+// -----
+
+func.func @updated_unlike(%p: tensor<3x2x4xf32> {het.batch_dim = 1 : i64}) -> tensor<3x2x4xf32> {
+  %i = het.constant dense<[[0]]> : tensor<1x1xi64>
+  %u = het.constant dense<[[[1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0]]]> : tensor<1x2x4xf32>
+  // expected-error @below {{treats samples unlike: operand 'tensor<1x2x4xf32>' has rows of its own along the batch, dim 1}}
+  %y = het.scatter_nd replace %p, %i, %u : (tensor<3x2x4xf32>, tensor<1x1xi64>, tensor<1x2x4xf32>) -> tensor<3x2x4xf32>
+  return %y : tensor<3x2x4xf32>
 }
 
 // -----
