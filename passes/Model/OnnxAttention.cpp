@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "OnnxMath.h"
+#include "OnnxHeads.h"
 
 #include <cmath>
 
@@ -14,9 +14,9 @@ using namespace autohet;
 
 using Results = SmallVectorImpl<Value>;
 
-/// [B, S, H * D] as [B, H, S, D].
-static FailureOr<Value> splitHeads(OnnxNode &node, unsigned index,
-                                   StringRef field) {
+/// Operand `index` as [B, H, S, D].
+static FailureOr<Value> headsOf(OnnxNode &node, unsigned index,
+                                StringRef field) {
   ArrayRef<int64_t> shape = node.shape(index);
   if (shape.size() == 4)
     return node.operand(index);
@@ -25,18 +25,12 @@ static FailureOr<Value> splitHeads(OnnxNode &node, unsigned index,
     return node.error() << "operand " << index << " is " << node.type(index)
                         << " with " << field << " " << heads
                         << ", wanted [B, H, S, D] or [B, S, H * D]";
-  Value split = node.reshape(node.operand(index),
-                             {shape[0], shape[1], heads, shape[2] / heads});
-  return node.transpose(split, {0, 2, 1, 3});
+  return splitHeads(node, node.operand(index), heads);
 }
 
 /// [B, H, S, D] as operand 0 had it.
-static Value joinHeads(OnnxNode &node, Value value) {
-  if (node.rank(0) == 4)
-    return value;
-  ArrayRef<int64_t> shape = tensorType(value).getShape();
-  SmallVector<int64_t> joined{shape[0], shape[2], shape[1] * shape[3]};
-  return node.reshape(node.transpose(value, {0, 2, 1, 3}), joined);
+static Value likeOperand(OnnxNode &node, Value heads) {
+  return node.rank(0) == 4 ? heads : joinHeads(node, heads);
 }
 
 //===----------------------------------------------------------------------===//
@@ -55,13 +49,13 @@ struct Heads {
 };
 } // namespace
 
-static FailureOr<Heads> headsOf(OnnxNode &node) {
+static FailureOr<Heads> allHeadsOf(OnnxNode &node) {
   for (unsigned i : {0, 1, 2})
     if (failed(node.needFloats(i)))
       return failure();
-  auto query = splitHeads(node, 0, "q_num_heads");
-  auto key = splitHeads(node, 1, "kv_num_heads");
-  auto value = splitHeads(node, 2, "kv_num_heads");
+  auto query = headsOf(node, 0, "q_num_heads");
+  auto key = headsOf(node, 1, "kv_num_heads");
+  auto value = headsOf(node, 2, "kv_num_heads");
   if (failed(query) || failed(key) || failed(value))
     return failure();
   Heads heads{*query, *key, *value};
@@ -156,25 +150,11 @@ static LogicalResult writeOut(OnnxNode &node, const Heads &heads, Value mask,
                               double scale, Results &results) {
   OnnxMath math(node);
   int64_t groups = heads.q()[1] / heads.k()[1];
-  auto repeat = [&](Value value) {
-    if (groups == 1)
-      return value;
-    SmallVector<int64_t> shape(tensorType(value).getShape());
-    SmallVector<int64_t> split{shape[0], shape[1], 1, shape[2], shape[3]};
-    Value one = node.reshape(value, split);
-    split[2] = groups;
-    shape[1] *= groups;
-    return node.reshape(node.broadcast(one, split), shape);
-  };
-  auto multiply = [&](Value lhs, Value rhs, int64_t contracted) -> Value {
-    return node.create<het::MatmulOp>(
-        lhs, rhs, ArrayRef<int64_t>{0, 1}, ArrayRef<int64_t>{0, 1},
-        ArrayRef<int64_t>{3}, ArrayRef<int64_t>{contracted});
-  };
   // Each factor by the root, as the op's definition does, against overflow.
   double root = std::sqrt(scale);
-  Value scores = multiply(math.mul(heads.query, root),
-                          math.mul(repeat(heads.key), root), 3);
+  Value scores =
+      multiplyHeads(node, math.mul(heads.query, root),
+                    math.mul(repeatHeads(node, heads.key, groups), root), 3);
   SmallVector<Value> stages = {scores};
   double cap = node.floatField("softcap", 0);
   if (cap != 0)
@@ -200,7 +180,9 @@ static LogicalResult writeOut(OnnxNode &node, const Heads &heads, Value mask,
   Value weights = node.create<het::SoftmaxOp>(scores, /*zero_empty_rows=*/true);
   weights = math.castLike(weights, heads.query);
   stages.push_back(weights);
-  results.push_back(joinHeads(node, multiply(weights, repeat(heads.value), 2)));
+  results.push_back(likeOperand(
+      node,
+      multiplyHeads(node, weights, repeatHeads(node, heads.value, groups), 2)));
   results.append({heads.key, heads.value});
   int64_t mode = node.intField("qk_matmul_output_mode", 0);
   if (mode < 0 || mode >= int64_t(stages.size()))
@@ -212,7 +194,7 @@ static LogicalResult writeOut(OnnxNode &node, const Heads &heads, Value mask,
 }
 
 static LogicalResult convertAttention(OnnxNode &node, Results &results) {
-  auto heads = headsOf(node);
+  auto heads = allHeadsOf(node);
   if (failed(heads))
     return failure();
   auto mask = maskOf(node, *heads);
@@ -233,18 +215,11 @@ static LogicalResult convertAttention(OnnxNode &node, Results &results) {
   if (!isPlain)
     return writeOut(node, *heads, *mask, scale, results);
 
-  SmallVector<int64_t> kvHeads;
-  for (int64_t head = 0; head < q[1]; ++head)
-    kvHeads.push_back(head / (q[1] / k[1]));
   // PyTorch gives 0, not NaN, to a query whose boolean mask hides everything.
   bool zeroEmptyRows = *mask && tensorType(*mask).getElementType().isInteger(1);
-  auto attention = het::AttentionOp::create(
-      node.builder(), node.loc(), heads->query, heads->key, heads->value, *mask,
-      APFloat(scale), ArrayRef<int64_t>(kvHeads), causal, zeroEmptyRows,
-      /*dropout_p=*/FloatAttr(),
-      /*dropout_op_id=*/IntegerAttr(), DenseI64ArrayAttr(),
-      DenseI64ArrayAttr());
-  results.push_back(joinHeads(node, attention.getResult()));
+  Value result = attention(node, heads->query, heads->key, heads->value, *mask,
+                           scale, causal, zeroEmptyRows);
+  results.push_back(likeOperand(node, result));
   results.resize(node.numResults());
   return success();
 }
@@ -257,7 +232,7 @@ static LogicalResult convertRotary(OnnxNode &node, Results &results) {
   for (unsigned i : {0, 1, 2})
     if (failed(node.needFloats(i)))
       return failure();
-  auto operand = splitHeads(node, 0, "num_heads");
+  auto operand = headsOf(node, 0, "num_heads");
   if (failed(operand))
     return failure();
   ArrayRef<int64_t> x = tensorType(*operand).getShape();
@@ -289,7 +264,7 @@ static LogicalResult convertRotary(OnnxNode &node, Results &results) {
   Value rotated = node.create<het::RotaryOp>(
       *operand, tables[0], tables[1], bool(node.intField("interleaved", 0)),
       /*inverse=*/false);
-  results.push_back(joinHeads(node, rotated));
+  results.push_back(likeOperand(node, rotated));
   return success();
 }
 

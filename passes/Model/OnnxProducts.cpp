@@ -61,28 +61,26 @@ static Value multiplyByMatrix(OnnxNode &node, Value lhs, int64_t lhsContracted,
 // MatMul
 //===----------------------------------------------------------------------===//
 
-static LogicalResult convertMatMul(OnnxNode &node, Results &results) {
-  if (failed(node.needFloats(0)) || failed(node.needFloats(1)))
-    return failure();
-  Value lhs = node.operand(0), rhs = node.operand(1);
-  if (node.type(0).getElementType() != node.type(1).getElementType() ||
-      !node.rank(0) || !node.rank(1))
-    return node.error() << "operands are " << node.type(0) << " and "
-                        << node.type(1)
+FailureOr<Value> autohet::matrixProduct(OnnxNode &node, Value lhs, Value rhs) {
+  RankedTensorType lhsType = tensorType(lhs), rhsType = tensorType(rhs);
+  if (lhsType.getElementType() != rhsType.getElementType() ||
+      !lhsType.getRank() || !rhsType.getRank())
+    return node.error() << "operands are " << lhsType << " and " << rhsType
                         << ", wanted matrices of one element type";
   // Vectors are matrices of one row or one column, for the time being.
-  bool lhsIsVector = node.rank(0) == 1, rhsIsVector = node.rank(1) == 1;
+  bool lhsIsVector = lhsType.getRank() == 1,
+       rhsIsVector = rhsType.getRank() == 1;
   if (lhsIsVector)
-    lhs = node.reshape(lhs, {1, node.shape(0)[0]});
+    lhs = node.reshape(lhs, {1, lhsType.getDimSize(0)});
   if (rhsIsVector)
-    rhs = node.reshape(rhs, {node.shape(1)[0], 1});
+    rhs = node.reshape(rhs, {rhsType.getDimSize(0), 1});
   SmallVector<int64_t> l(tensorType(lhs).getShape()),
       r(tensorType(rhs).getShape());
   auto lBatch = ArrayRef(l).drop_back(2), rBatch = ArrayRef(r).drop_back(2);
   auto batch = het::broadcastShapes(lBatch, rBatch);
   if (l.back() != r[r.size() - 2] || failed(batch))
-    return node.error() << "cannot multiply [" << node.shape(0) << "] by ["
-                        << node.shape(1) << "]";
+    return node.error() << "cannot multiply [" << lhsType.getShape() << "] by ["
+                        << rhsType.getShape() << "]";
 
   Value product;
   if (r.size() == 2) {
@@ -116,7 +114,16 @@ static LogicalResult convertMatMul(OnnxNode &node, Results &results) {
       shape.erase(shape.end() - (rhsIsVector ? 1 : 2));
     product = node.reshape(product, shape);
   }
-  results.push_back(product);
+  return product;
+}
+
+static LogicalResult convertMatMul(OnnxNode &node, Results &results) {
+  if (failed(node.needFloats(0)) || failed(node.needFloats(1)))
+    return failure();
+  auto product = matrixProduct(node, node.operand(0), node.operand(1));
+  if (failed(product))
+    return failure();
+  results.push_back(*product);
   return success();
 }
 

@@ -50,6 +50,7 @@ struct OnnxToHet : autohet::impl::OnnxToHetBase<OnnxToHet> {
     addControlHandlers(handlers);
     addEinsumHandlers(handlers);
     addContribHandlers(handlers);
+    addContribAttentionHandlers(handlers);
     addPadHandlers(handlers);
     addReductionHandlers(handlers);
     addUpdateHandlers(handlers);

@@ -172,14 +172,21 @@ void addOrderHandlers(OnnxHandlers &handlers);       // OnnxOrder.cpp
 void addControlHandlers(OnnxHandlers &handlers);     // OnnxControl.cpp
 void addEinsumHandlers(OnnxHandlers &handlers);      // OnnxEinsum.cpp
 void addContribHandlers(OnnxHandlers &handlers);     // OnnxContrib.cpp
-void addPadHandlers(OnnxHandlers &handlers);         // OnnxPad.cpp
-void addReductionHandlers(OnnxHandlers &handlers);   // OnnxReductions.cpp
-void addUpdateHandlers(OnnxHandlers &handlers);      // OnnxUpdates.cpp
-void addShapeHandlers(OnnxHandlers &handlers);       // OnnxShapes.cpp
-void addIndexHandlers(OnnxHandlers &handlers);       // OnnxIndexing.cpp
-void addProductHandlers(OnnxHandlers &handlers);     // OnnxProducts.cpp
-void addNormHandlers(OnnxHandlers &handlers);        // OnnxNorms.cpp
-void addAttentionHandlers(OnnxHandlers &handlers);   // OnnxAttention.cpp
+// OnnxContribAttention.cpp
+void addContribAttentionHandlers(OnnxHandlers &handlers);
+void addPadHandlers(OnnxHandlers &handlers);       // OnnxPad.cpp
+void addReductionHandlers(OnnxHandlers &handlers); // OnnxReductions.cpp
+void addUpdateHandlers(OnnxHandlers &handlers);    // OnnxUpdates.cpp
+void addShapeHandlers(OnnxHandlers &handlers);     // OnnxShapes.cpp
+void addIndexHandlers(OnnxHandlers &handlers);     // OnnxIndexing.cpp
+void addProductHandlers(OnnxHandlers &handlers);   // OnnxProducts.cpp
+void addNormHandlers(OnnxHandlers &handlers);      // OnnxNorms.cpp
+void addAttentionHandlers(OnnxHandlers &handlers); // OnnxAttention.cpp
+
+/// The product that ONNX MatMul gives, for handlers of nodes that are more than
+/// that. In OnnxProducts.cpp.
+mlir::FailureOr<mlir::Value> matrixProduct(OnnxNode &node, mlir::Value lhs,
+                                           mlir::Value rhs);
 
 /// That each node of a graph exists in the opset that the file declares, in the
 /// form that it has there.

@@ -346,10 +346,10 @@ FailureOr<BatchDim> SampleTracking::followScatterNd(ScatterNdOp op) {
   int64_t dim = operand ? *operand : *updates - toUpdates;
   if (dim < tuple)
     return mixes(op) << "it updates elements by their place along "
-                     << (operand ? "dim " + std::to_string(dim) +
-                                       " of its operand"
-                                 : "dim " + std::to_string(*updates) +
-                                       " of its updates")
+                     << (operand
+                             ? "dim " + std::to_string(dim) + " of its operand"
+                             : "dim " + std::to_string(*updates) +
+                                   " of its updates")
                      << ", the batch";
   if (operand && updates && *updates - toUpdates != dim)
     return mixes(op) << "samples are counted by dim " << dim
