@@ -14,12 +14,23 @@ include "mlir/IR/OpBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "Het/HetTypes.td"
 
 def Dist_Dialect : Dialect {
   let name = "dist";
   let cppNamespace = "::autohet::dist";
   let summary = "Who computes what: programs of devices and what crosses them";
   let useDefaultAttributePrinterParser = 1;
+  let description = [{
+    Five discardable attributes belong to it: `dist.plan` of the module, the
+    plan file's text; `dist.nodes` of the module, the cluster's nodes in order;
+    `dist.stage` and `dist.program` of functions; `dist.label` of a transfer of
+    gradients or parameters, which says what it carries. A function's result that
+    is a box of a model's output says so by `dist.offsets` and
+    `dist.global_shape`.
+  }];
+  let hasOperationAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
 }
 
 class Dist_Op<string mnemonic, list<Trait> traits = []> : Op<Dist_Dialect, mnemonic, traits>;
@@ -38,8 +49,10 @@ def Dist_ProgramAttr : AttrDef<Dist_Dialect, "Program"> {
     `first_sample` of the `global_batch`.
 
     Constraints:
-    - (C1) rank and stage lie within world and stages;
-    - (C2) counts are positive, and the samples lie within the batch.
+    - (C1) rank and stage lie within world and stages, and there are no more
+      stages than ranks and at most 2^16 ranks;
+    - (C2) counts are positive and below 2^31, and the samples lie within the
+      batch.
 
     Example:
     ```mlir
@@ -64,9 +77,12 @@ def Dist_StageAttr : AttrDef<Dist_Dialect, "Stage"> {
     transfer is a stage of the same replica.
 
     Constraints:
-    - (C1) ranks and stage lie within world and stages;
-    - (C2) counts are positive, and the samples lie within the batch;
-    - (C3) there is a positive weight and a name, a string, for each rank.
+    - (C1) ranks and stage lie within world and stages, and there are no more
+      stages than ranks and at most 2^16 ranks;
+    - (C2) counts are positive and below 2^31, and the samples lie within the
+      batch;
+    - (C3) there is a positive weight and a name, a string, for each rank;
+    - (C4) the weights' sum is below 2^31.
 
     Example:
     ```mlir
@@ -95,13 +111,18 @@ def Dist_SendOp : Dist_Op<"send"> {
     `inline`: part of a collective that computation waits for; otherwise it runs
     beside computation.
 
+    Constraints:
+    - (C1) there is a value;
+    - (C2) `peer` is below 2^16 and `channel` below 2^20.
+
     Example:
     ```mlir
     dist.send %x to 1 channel 3 : tensor<2x12x48xf32>
     ```
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$values, I64Attr:$peer, I64Attr:$channel, UnitAttr:$inlined);
+  let arguments = (ins Variadic<Het_Tensor>:$values, I64Attr:$peer, I64Attr:$channel, UnitAttr:$inlined);
   let assemblyFormat = "$values `to` $peer `channel` $channel (`inline` $inlined^)? attr-dict `:` type($values)";
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Of a transfer between stages, which has one.
     ::mlir::Value getValue() { return ::llvm::getSingleElement(getValues()); }
@@ -111,14 +132,17 @@ def Dist_SendOp : Dist_Op<"send"> {
 def Dist_RecvOp : Dist_Op<"recv"> {
   let summary = "Receives a value from another rank";
   let description = [{
+    Constraints: those of `dist.send`.
+
     Example:
     ```mlir
     %x = dist.recv from 0 channel 3 : tensor<2x12x48xf32>
     ```
   }];
   let arguments = (ins I64Attr:$peer, I64Attr:$channel, UnitAttr:$inlined);
-  let results = (outs Variadic<AnyRankedTensor>:$values);
+  let results = (outs Variadic<Het_Tensor>:$values);
   let assemblyFormat = "`from` $peer `channel` $channel (`inline` $inlined^)? attr-dict `:` type($values)";
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Of a transfer between stages, which has one.
     ::mlir::Value getResult() { return ::llvm::getSingleElement(getValues()); }
@@ -146,7 +170,7 @@ def Dist_LocalGradientOp : Dist_Op<"local_gradient"> {
     ```
   }];
   let arguments = (ins StrAttr:$name, DenseI64ArrayAttr:$offsets, DenseI64ArrayAttr:$global_shape);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs Het_Tensor:$result);
   let assemblyFormat = "$name `at` $offsets `of` $global_shape attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
@@ -159,7 +183,7 @@ def Dist_NormOp : Dist_Op<"norm"> {
     dist.norm %g : tensor<101x48xf32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$gradient);
+  let arguments = (ins Het_Tensor:$gradient);
   let assemblyFormat = "$gradient attr-dict `:` type($gradient)";
 }
 
@@ -186,8 +210,8 @@ def Dist_UpdateOp : Dist_Op<"update", [AllTypesMatch<["gradient", "result"]>]> {
     ```
   }];
   let arguments = (ins StrAttr:$name, DenseI64ArrayAttr:$offsets,
-    DenseI64ArrayAttr:$global_shape, AnyRankedTensor:$gradient);
-  let results = (outs AnyRankedTensor:$result);
+    DenseI64ArrayAttr:$global_shape, Het_Tensor:$gradient);
+  let results = (outs Het_Tensor:$result);
   let assemblyFormat = [{
     $name `at` $offsets `of` $global_shape `by` $gradient attr-dict `:` type($gradient)
   }];
@@ -207,7 +231,7 @@ def Dist_StoreParameterOp : Dist_Op<"store_parameter"> {
     dist.store_parameter "wte.weight" %p at [0, 0] of [101, 48] : tensor<101x48xf32>
     ```
   }];
-  let arguments = (ins StrAttr:$name, AnyRankedTensor:$value, DenseI64ArrayAttr:$offsets,
+  let arguments = (ins StrAttr:$name, Het_Tensor:$value, DenseI64ArrayAttr:$offsets,
     DenseI64ArrayAttr:$global_shape);
   let assemblyFormat = "$name $value `at` $offsets `of` $global_shape attr-dict `:` type($value)";
   let hasVerifier = 1;

@@ -6,6 +6,8 @@
 
 #include "autohet/Dialect/Exec/Exec.h"
 
+#include "autohet/Dialect/Het/Het.h"
+#include "autohet/Support/Extents.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -13,6 +15,7 @@
 #include <numeric>
 
 using namespace mlir;
+using namespace autohet;
 using namespace autohet::exec;
 
 #include "autohet/Dialect/Exec/ExecDialect.cpp.inc"
@@ -49,10 +52,8 @@ int64_t autohet::exec::sizeInBytes(RankedTensorType type) {
 }
 
 /// Whether a program can know the size of `type`.
-static bool isSized(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.hasStaticShape() &&
-         tensor.getElementType().isIntOrFloat();
+static bool isSized(RankedTensorType type) {
+  return het::hasKnownSize(type) && het::isElement(type.getElementType());
 }
 
 LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
@@ -82,41 +83,52 @@ static RankedTensorType tensorOf(Value buffer) {
 // Verifiers
 //===----------------------------------------------------------------------===//
 
+/// One of the counts that the runtime keeps in 32 bits.
+static bool isCount(uint64_t value) {
+  return value >= 1 && value < uint64_t(1) << 31;
+}
+
 LogicalResult ProgramOp::verify() {
-  if (int64_t(getMicrobatchSize()) < 1 || int64_t(getMicrobatches()) < 1 ||
-      int64_t(getGlobalBatch()) < 1) // program_c1
-    return emitOpError("needs positive counts, but has ")
-           << getMicrobatches() << " microbatches of " << getMicrobatchSize()
-           << " in a batch of " << getGlobalBatch();
-  if (getRank() >= getWorldSize()) // program_c2
-    return emitOpError("has rank ")
-           << getRank() << " in a world of " << getWorldSize();
+  if (!isCount(getMicrobatchSize()) || !isCount(getMicrobatches()) ||
+      !isCount(getGlobalBatch())) // program_c1
+    return emitOpError("needs positive counts below 2^31, but has ")
+           << int64_t(getMicrobatches()) << " microbatches of "
+           << int64_t(getMicrobatchSize()) << " in a batch of "
+           << int64_t(getGlobalBatch());
+  if (getRank() >= getWorldSize() || !isCount(getWorldSize())) // program_c2
+    return emitOpError("has rank ") << int64_t(getRank()) << " in a world of "
+                                    << int64_t(getWorldSize());
+  for (Operation &op : getBody().front())
+    if (!isa<BufferOp, ParameterOp, InputOp, OutputOp, EventOp, StreamOp>(
+            op)) // program_c3
+      return op.emitOpError("is neither a declaration nor a stream, and a "
+                            "program holds nothing else");
   return success();
 }
+
+/// More than any memory, few enough that sums do not overflow.
+static constexpr int64_t kMaxBytes = int64_t(1) << 48;
 
 LogicalResult BufferOp::verify() {
   if (int64_t(getSlots()) < 1) // buffer_c1
     return emitOpError("needs at least one slot, but has ")
            << int64_t(getSlots());
-  if (getOffset() && *getOffset() % kBufferAlignment != 0) // buffer_c2
+  if (int64_t(getSlots()) > kMaxBytes / std::max<int64_t>(getSlotStride(), 1))
+    return emitOpError("needs ")
+           << int64_t(getSlots()) << " slots of " << getSlotStride()
+           << " bytes, at most " << kMaxBytes << " bytes";
+  if (getOffset() && (*getOffset() % kBufferAlignment != 0 ||
+                      *getOffset() > uint64_t(kMaxBytes))) // buffer_c2
     return emitOpError("must start at a multiple of ")
-           << kBufferAlignment << " bytes, but starts at " << *getOffset();
+           << kBufferAlignment << " bytes, but starts at "
+           << int64_t(*getOffset());
   return success();
 }
 
 LogicalResult ParameterOp::verify() {
-  auto type = tensorOf(getValue());
-  if (int64_t(getOffsets().size()) != type.getRank() ||
-      int64_t(getGlobalShape().size()) != type.getRank())
-    return emitOpError("describes a box of rank ")
-           << type.getRank() << " with " << getOffsets().size()
-           << " offsets of " << getGlobalShape().size() << " dims";
-  for (auto [dim, offset, size, whole] :
-       llvm::enumerate(getOffsets(), type.getShape(), getGlobalShape()))
-    if (offset < 0 || offset + size > whole) // parameter_c1
-      return emitOpError("reaches outside dim ")
-             << dim << ": offset " << offset << " and size " << size
-             << ", but the whole has " << whole;
+  if (failed(het::verifyBox(*this, tensorOf(getValue()), getOffsets(),
+                            getGlobalShape()))) // parameter_c1
+    return failure();
   auto buffer = getValue().getDefiningOp<BufferOp>();
   if (getGradient() && buffer &&
       buffer.getSpace() != Space::parameter) // parameter_c2
@@ -129,6 +141,14 @@ LogicalResult ParameterOp::verify() {
   return success();
 }
 
+static LogicalResult verifyBatchDim(Operation *op, int64_t dim,
+                                    RankedTensorType type) {
+  if (dim >= -1 && dim < type.getRank())
+    return success();
+  return op->emitOpError("counts samples by dim ")
+         << dim << ", which is no dim of " << type << " and not -1";
+}
+
 LogicalResult InputOp::verify() {
   if (!llvm::is_contained({"input", "labels"}, getRole()))
     return emitOpError("has role \"")
@@ -138,24 +158,36 @@ LogicalResult InputOp::verify() {
     return emitOpError("has kind \"")
            << getKind()
            << "\", wanted file, tokens, labels, ones, zeros or arange";
-  return success();
+  return verifyBatchDim(*this, getBatchDim(), getType());
 }
 
 LogicalResult OutputOp::verify() {
-  auto type = cast<RankedTensorType>(getType());
-  if (int64_t(getOffsets().size()) == type.getRank() &&
-      int64_t(getGlobalShape().size()) == type.getRank())
-    return success();
-  return emitOpError("describes a box of rank ")
-         << type.getRank() << " with " << getOffsets().size() << " offsets of "
-         << getGlobalShape().size() << " dims";
+  if (failed(het::verifyBox(*this, getType(), getOffsets(),
+                            getGlobalShape()))) // output_c1
+    return failure();
+  return verifyBatchDim(*this, getBatchDim(), getType());
+}
+
+/// What a stream or a loop holds.
+template <typename... Others>
+static LogicalResult verifyCommands(Operation *parent, StringRef wanted) {
+  for (Operation &op : parent->getRegion(0).front())
+    if (!isa<CommandOpInterface, Others...>(op))
+      return op.emitOpError("is not ")
+             << wanted << ", and '" << parent->getName()
+             << "' holds nothing else";
+  return success();
+}
+
+LogicalResult StreamOp::verify() { // stream_c1
+  return verifyCommands<LoopOp>(*this, "a command or a loop");
 }
 
 LogicalResult LoopOp::verify() {
-  if (int64_t(getFirst()) <= int64_t(getEnd()))
-    return success();
-  return emitOpError("goes from ")
-         << int64_t(getFirst()) << " to " << int64_t(getEnd());
+  if (getFirst() > getEnd() || (getEnd() > 0 && !isCount(getEnd()))) // loop_c1
+    return emitOpError("goes from ")
+           << int64_t(getFirst()) << " to " << int64_t(getEnd());
+  return verifyCommands<>(*this, "a command"); // loop_c2
 }
 
 LogicalResult LaunchOp::verify() {
@@ -186,7 +218,8 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   for (auto [i, type] : llvm::enumerate(wanted)) {
     auto buffer = tensorOf(getBuffers()[i]);
     auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || tensor.getElementType() != buffer.getElementType() ||
+    if (!tensor || !isSized(tensor) ||
+        tensor.getElementType() != buffer.getElementType() ||
         tensor.getNumElements() != buffer.getNumElements())
       return emitOpError("gives ")
              << buffer << " for " << type << ", "
@@ -207,17 +240,22 @@ LogicalResult GemmOp::verify() {
            << getSizes().size();
   int64_t batch = getSizes()[0], m = getSizes()[1], n = getSizes()[2],
           k = getSizes()[3];
-  auto check = [&](Value buffer, int64_t wanted,
+  auto check = [&](Value buffer, ArrayRef<int64_t> sizes,
                    StringRef name) -> LogicalResult {
-    if (tensorOf(buffer).getNumElements() == wanted) // gemm_c1
+    std::optional<int64_t> wanted = countElements(sizes);
+    if (wanted && tensorOf(buffer).getNumElements() == *wanted) // gemm_c1
       return success();
-    return emitOpError() << name << " must hold " << wanted
-                         << " elements, but is " << tensorOf(buffer);
+    InFlightDiagnostic error = emitOpError() << name << " must hold ";
+    if (wanted)
+      error << *wanted;
+    else
+      error << "[" << sizes << "]";
+    return error << " elements, but is " << tensorOf(buffer);
   };
-  if (failed(check(getA(), batch * m * k, "a")) ||
-      failed(check(getB(), batch * k * n, "b")))
+  if (failed(check(getA(), {batch, m, k}, "a")) ||
+      failed(check(getB(), {batch, k, n}, "b")))
     return failure();
-  return check(getC(), batch * m * n, "c");
+  return check(getC(), {batch, m, n}, "c");
 }
 
 LogicalResult CopyOp::verify() {
@@ -264,9 +302,7 @@ LogicalResult EmitOp::verify() {
   if (!output) // emit_c1
     return emitOpError("gives \"")
            << getOutput() << "\", which is not declared";
-  if (isSized(output.getType()) &&
-      sizeInBytes(cast<RankedTensorType>(output.getType())) ==
-          sizeInBytes(tensorOf(getFrom())))
+  if (sizeInBytes(output.getType()) == sizeInBytes(tensorOf(getFrom())))
     return success();
   return emitOpError("gives ") << tensorOf(getFrom()) << " as \"" << getOutput()
                                << "\", which is " << output.getType();
@@ -346,4 +382,42 @@ Values UpdateOp::getWrites() {
   Values writes = {getValue()};
   llvm::append_range(writes, getStates());
   return writes;
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+/// An event is named after the transfer that sets it.
+static std::string withEvent(StringRef verb, Value event) {
+  auto declaration = event.getDefiningOp<EventOp>();
+  if (!declaration)
+    return verb.str();
+  return (verb + " " + declaration.getName()).str();
+}
+
+std::string autohet::exec::nameOf(CommandOpInterface command) {
+  Operation *op = command;
+  std::string verb = op->getName().stripDialect().str();
+  // Whoever shows a transfer shows its peer, too.
+  if (auto send = dyn_cast<SendOp>(op))
+    return StringRef(withEvent(verb, send.getEvent()))
+        .split(" to rank ")
+        .first.str();
+  if (auto recv = dyn_cast<RecvOp>(op))
+    return StringRef(withEvent(verb, recv.getEvent()))
+        .split(" from rank ")
+        .first.str();
+  if (auto record = dyn_cast<RecordOp>(op))
+    return withEvent(verb, record.getEvent());
+  if (auto wait = dyn_cast<WaitOp>(op))
+    return withEvent(verb, wait.getEvent());
+  if (auto launch = dyn_cast<LaunchOp>(op))
+    verb = launch.getKernel().str();
+  Values writes = command.getWrites(), reads = command.getReads();
+  Value subject = writes.empty() ? (reads.empty() ? Value() : reads.front())
+                                 : writes.front();
+  if (auto buffer = subject ? subject.getDefiningOp<BufferOp>() : BufferOp())
+    verb += " " + buffer.getName().str();
+  return verb;
 }

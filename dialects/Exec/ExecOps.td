@@ -13,6 +13,7 @@ include "mlir/IR/EnumAttr.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "Exec/ExecInterfaces.td"
+include "Het/HetTypes.td"
 
 def Exec_Dialect : Dialect {
   let name = "exec";
@@ -48,7 +49,7 @@ def Exec_SpaceAttr : EnumAttr<Exec_Dialect, Exec_Space, "space"> {
 def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
   let mnemonic = "buffer";
   let summary = "Memory that holds one tensor a slot";
-  let description = "The tensor is static, of integers or floats.";
+  let description = "The tensor is one of `het`: static, of integers or floats.";
   let parameters = (ins "::mlir::RankedTensorType":$tensor);
   let assemblyFormat = "`<` $tensor `>`";
   let genVerifyDecl = 1;
@@ -74,8 +75,10 @@ def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, Symbol, NoTerminator
     parameters and ports, then the streams.
 
     Constraints:
-    - (C1) counts are positive: microbatch size, microbatches, global batch;
-    - (C2) the rank lies within the world.
+    - (C1) counts are positive and below 2^31: microbatch size, microbatches,
+      global batch;
+    - (C2) the rank lies within the world;
+    - (C3) the body holds declarations and streams only.
 
     Example:
     ```mlir
@@ -108,8 +111,9 @@ def Exec_BufferOp : Exec_Op<"buffer"> {
     `slots` copies of one tensor, `offset` bytes into its space once
     `exec-plan-memory` has run.
 
-    Constraints: (C1) at least one slot; (C2) an offset, where given, is a
-    multiple of 64.
+    Constraints:
+    - (C1) at least one slot, and at most 2^48 bytes in all;
+    - (C2) an offset, where given, is a multiple of 64 and at most 2^48.
 
     Example:
     ```mlir
@@ -163,7 +167,7 @@ def Exec_InputOp : Exec_Op<"input"> {
     file has it: tokens, labels, ones, zeros, arange or file. Dim `batch_dim`
     counts samples (-1: the same for all). `vocabulary` bounds its values (0: unknown).
 
-    Constraints: (C1) role and kind are known.
+    Constraints: (C1) role and kind are known; (C2) `batch_dim` is a dim or -1.
 
     Example:
     ```mlir
@@ -171,7 +175,7 @@ def Exec_InputOp : Exec_Op<"input"> {
     ```
   }];
   let arguments = (ins StrAttr:$name, StrAttr:$role, StrAttr:$kind, I64Attr:$batch_dim,
-    I64Attr:$vocabulary, TypeAttr:$type);
+    I64Attr:$vocabulary, TypeAttrOf<Het_Tensor>:$type);
   let assemblyFormat = [{
     $name `role` $role `kind` $kind `batch_dim` $batch_dim `vocabulary` $vocabulary attr-dict `:` $type
   }];
@@ -184,7 +188,9 @@ def Exec_OutputOp : Exec_Op<"output"> {
     This device gives the box at `offsets` of the output of shape `global_shape`
     (of one microbatch).
 
-    Constraints: (C1) offsets and shape have the type's rank.
+    Constraints:
+    - (C1) the box lies within the whole;
+    - (C2) `batch_dim` is a dim or -1.
 
     Example:
     ```mlir
@@ -192,7 +198,7 @@ def Exec_OutputOp : Exec_Op<"output"> {
     ```
   }];
   let arguments = (ins StrAttr:$name, DenseI64ArrayAttr:$global_shape,
-    DenseI64ArrayAttr:$offsets, I64Attr:$batch_dim, TypeAttr:$type);
+    DenseI64ArrayAttr:$offsets, I64Attr:$batch_dim, TypeAttrOf<Het_Tensor>:$type);
   let assemblyFormat = [{
     $name `of` $global_shape `at` $offsets `batch_dim` $batch_dim attr-dict `:` $type
   }];
@@ -219,6 +225,8 @@ def Exec_StreamOp : Exec_Op<"stream", [NoTerminator, SingleBlock, NoRegionArgume
   let description = [{
     Streams run beside each other and meet at events only.
 
+    Constraints: (C1) the body holds commands and loops only.
+
     Example:
     ```mlir
     exec.stream "compute" { exec.agree }
@@ -227,6 +235,7 @@ def Exec_StreamOp : Exec_Op<"stream", [NoTerminator, SingleBlock, NoRegionArgume
   let arguments = (ins StrAttr:$name, UnitAttr:$communication);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$name (`communication` $communication^)? attr-dict-with-keyword $body";
+  let hasVerifier = 1;
 }
 
 def Exec_LoopOp : Exec_Op<"loop", [NoTerminator, SingleBlock, NoRegionArguments]> {
@@ -235,7 +244,9 @@ def Exec_LoopOp : Exec_Op<"loop", [NoTerminator, SingleBlock, NoRegionArguments]
     Runs its commands for index `first` to `end` - 1; a command inside works for
     microbatch index + its own number. May have no trip.
 
-    Constraints: (C1) `first` is at most `end`.
+    Constraints:
+    - (C1) `first` is at most `end`, and both lie within 0 and 2^31;
+    - (C2) the body holds commands only.
 
     Example:
     ```mlir

@@ -10,6 +10,7 @@
 include "mlir/IR/OpBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "Het/HetTypes.td"
 
 def Het_Dialect : Dialect {
   let name = "het";
@@ -30,6 +31,7 @@ def Het_Dialect : Dialect {
   let hasCanonicalizer = 1;
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
 }
 
 def Het_ComparePredicate : I32EnumAttr<"ComparePredicate", "how two elements are compared", [
@@ -60,12 +62,5 @@ def Het_GeluForm : I32EnumAttr<"GeluForm", "which formula of gelu", [
 def Het_GeluFormAttr : EnumAttr<Het_Dialect, Het_GeluForm, "gelu_form"> {
   let assemblyFormat = "$value";
 }
-
-// A tensor of the het level: ranked; static once the Model phase is over.
-def Het_Tensor : RankedTensorOf<[AnyType]>;
-def Het_FloatTensor : RankedTensorOf<[AnyFloat]>;
-def Het_IntTensor : RankedTensorOf<[AnyInteger]>;
-def Het_BoolTensor : RankedTensorOf<[I1]>;
-def Het_ScalarTensor : 0DTensorOf<[F32]>;
 
 #endif

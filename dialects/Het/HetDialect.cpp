@@ -9,6 +9,7 @@
 #include "autohet/Dialect/Het/Het.h"
 
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -43,28 +44,115 @@ Operation *HetDialect::materializeConstant(OpBuilder &builder, Attribute value,
   return ConstantOp::create(builder, loc, elements);
 }
 
+//===----------------------------------------------------------------------===//
+// Attributes that passes read
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// What the value of one of the dialect's attributes must be.
+struct AttributeRule {
+  StringRef name, wanted;
+  bool (*accepts)(Attribute value);
+};
+
+} // namespace
+
+static bool isString(Attribute value) { return isa<StringAttr>(value); }
+
+template <int64_t Minimum>
+static bool isAtLeast(Attribute value) {
+  auto number = dyn_cast<IntegerAttr>(value);
+  return number && number.getType().isInteger(64) && number.getInt() >= Minimum;
+}
+
+static bool isOneOf(Attribute value, std::initializer_list<StringRef> words) {
+  auto text = dyn_cast<StringAttr>(value);
+  return text && llvm::is_contained(words, text.getValue());
+}
+
+static const AttributeRule kOpRules[] = {
+    {kUnitAttr, "a string", isString},
+    {kPhaseAttr, "\"backward\", \"reduce\" or \"update\"",
+     [](Attribute value) {
+       return isOneOf(value, {"backward", "reduce", "update"});
+     }},
+    {kUnitsAttr, "an array of strings",
+     [](Attribute value) {
+       auto array = dyn_cast<ArrayAttr>(value);
+       return array && llvm::all_of(array, llvm::IsaPred<StringAttr>);
+     }},
+    {kBatchSizeAttr, "an i64 of 1 or more", isAtLeast<1>},
+    {kIdAttr, "an i64 of 0 or more", isAtLeast<0>},
+    {kAdjointOfAttr, "an i64 of 0 or more", isAtLeast<0>},
+    {kNoGradientAttr, "a string", isString},
+};
+
+static const AttributeRule kPortRules[] = {
+    {kNameAttr, "a string", isString},
+    {kRoleAttr, "\"input\", \"labels\" or \"inverse_label_count\"",
+     [](Attribute value) {
+       return isOneOf(value, {"input", "labels", "inverse_label_count"});
+     }},
+    {kKindAttr,
+     "\"file\", \"tokens\", \"labels\", \"ones\", \"zeros\" or \"arange\"",
+     [](Attribute value) {
+       return isOneOf(value,
+                      {"file", "tokens", "labels", "ones", "zeros", "arange"});
+     }},
+    {kVocabularyAttr, "an i64 of 0 or more", isAtLeast<0>},
+    // -1: the same for every sample.
+    {kBatchDimAttr, "an i64 of -1 or more", isAtLeast<-1>},
+};
+
+static LogicalResult verifyAttribute(Operation *op, const llvm::Twine &where,
+                                     ArrayRef<AttributeRule> rules,
+                                     NamedAttribute attribute) {
+  for (const AttributeRule &rule : rules)
+    if (attribute.getName() == rule.name && !rule.accepts(attribute.getValue()))
+      return op->emitOpError()
+             << where << "'" << rule.name << "' must be " << rule.wanted
+             << ", but is " << attribute.getValue();
+  return success();
+}
+
+/// Of an argument or a result of a function.
+static LogicalResult verifyPort(Operation *op, StringRef kind, unsigned number,
+                                ArrayRef<Type> types,
+                                NamedAttribute attribute) {
+  std::string where = (kind + " " + llvm::Twine(number) + ": ").str();
+  if (failed(verifyAttribute(op, where, kPortRules, attribute)))
+    return failure();
+  if (attribute.getName() != kBatchDimAttr || number >= types.size())
+    return success();
+  auto type = dyn_cast<RankedTensorType>(types[number]);
+  int64_t dim = cast<IntegerAttr>(attribute.getValue()).getInt();
+  if (!type || dim < type.getRank())
+    return success();
+  return op->emitOpError() << where << "'" << kBatchDimAttr << "' is " << dim
+                           << ", which is no dim of " << type;
+}
+
 LogicalResult HetDialect::verifyOperationAttribute(Operation *op,
                                                    NamedAttribute attribute) {
-  if (attribute.getName() == kUnitAttr &&
-      !isa<StringAttr>(attribute.getValue()))
-    return op->emitOpError("attribute '")
-           << kUnitAttr << "' must be a string, but is "
-           << attribute.getValue();
-  return success();
+  return verifyAttribute(op, "attribute ", kOpRules, attribute);
 }
 
 LogicalResult HetDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                                                    unsigned argument,
                                                    NamedAttribute attribute) {
-  if (attribute.getName() != kRoleAttr)
-    return success();
-  auto role = dyn_cast<StringAttr>(attribute.getValue());
-  if (!role || !llvm::is_contained({"input", "labels", "inverse_label_count"},
-                                   role.getValue()))
-    return op->emitOpError("argument ")
-           << argument << " has role " << attribute.getValue()
-           << ", wanted \"input\", \"labels\" or \"inverse_label_count\"";
-  return success();
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  return verifyPort(op, "argument", argument,
+                    function ? function.getArgumentTypes() : ArrayRef<Type>(),
+                    attribute);
+}
+
+LogicalResult HetDialect::verifyRegionResultAttribute(
+    Operation *op, unsigned, unsigned result, NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  return verifyPort(op, "result", result,
+                    function ? function.getResultTypes() : ArrayRef<Type>(),
+                    attribute);
 }
 
 bool autohet::het::isBackward(Operation *op) { return op->hasAttr(kPhaseAttr); }

@@ -248,17 +248,21 @@ def Het_CrossEntropyPartOp : Het_PureOp<"cross_entropy_part"> {
     Label by label: `log_sum_exp` of the logits of the box, whose first class is
     number `first_class`; `label_logit`, the logit of the label where the box has
     its class, else 0. What ranks with different classes exchange, instead of
-    logits, to find the loss.
+    logits, to find the loss. A label that is neither `ignore_index` nor one of
+    all `classes` is an error at run time, on every rank.
 
-    Constraints: (C1) labels have the logits' shape without its last dim.
+    Constraints:
+    - (C1) labels have the logits' shape without its last dim;
+    - (C2) the box lies within the classes.
 
     Example:
     ```mlir
-    %lse, %picked = het.cross_entropy_part %logits, %labels {first_class = 50 : i64}
+    %lse, %picked = het.cross_entropy_part %logits, %labels {classes = 101 : i64, first_class = 50 : i64, ignore_index = -100 : i64}
       : (tensor<2x12x51xf32>, tensor<2x12xi64>) -> (tensor<2x12xf32>, tensor<2x12xf32>)
     ```
   }];
-  let arguments = (ins Het_FloatTensor:$logits, Het_IntTensor:$labels, I64Attr:$first_class);
+  let arguments = (ins Het_FloatTensor:$logits, Het_IntTensor:$labels, I64Attr:$first_class,
+    I64Attr:$classes, I64Attr:$ignore_index);
   let results = (outs Het_FloatTensor:$log_sum_exp, Het_FloatTensor:$label_logit);
   let hasVerifier = 1;
 }

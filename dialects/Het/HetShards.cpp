@@ -265,10 +265,13 @@ void DropoutOp::becomeShard(Operation *whole, const ShardLayouts &layouts,
   setGlobalShape(type.getShape());
 }
 
-void EmbeddingOp::becomeShard(Operation *, const ShardLayouts &layouts,
+void EmbeddingOp::becomeShard(Operation *whole, const ShardLayouts &layouts,
                               unsigned rank) {
-  if (const Layout &table = layouts.operands.front(); table.isSplitAlong(0))
-    setFirstRow(table.parts[rank].begin);
+  const Layout &table = layouts.operands.front();
+  if (!table.isSplitAlong(0))
+    return;
+  setFirstRow(table.parts[rank].begin);
+  setAllRows(typeOf(cast<EmbeddingOp>(whole).getTable()).getDimSize(0));
 }
 void EmbeddingBackwardOp::becomeShard(Operation *, const ShardLayouts &layouts,
                                       unsigned rank) {
@@ -412,9 +415,10 @@ CrossEntropyOp::buildShards(ShardBuilder &builder,
 
   RankValues logSums, picked;
   for (unsigned rank = 0; rank < ranks; ++rank) {
-    auto part =
-        CrossEntropyPartOp::create(builder.on(rank), loc, logits[rank],
-                                   labels[rank], classes.parts[rank].begin);
+    auto part = CrossEntropyPartOp::create(
+        builder.on(rank), loc, logits[rank], labels[rank],
+        classes.parts[rank].begin, typeOf(getLogits()).getDimSize(last),
+        getIgnoreIndex());
     logSums.push_back(part.getLogSumExp());
     picked.push_back(part.getLabelLogit());
   }

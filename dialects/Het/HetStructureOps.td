@@ -95,7 +95,7 @@ def Het_WeightSourceOp : Op<Het_Dialect, "weight_source", [HasParent<"::mlir::Mo
   let arguments = (ins StrAttr:$name, StrAttr:$file, I64Attr:$offset,
     UnitAttr:$transposed, UnitAttr:$shared, UnitAttr:$untrained,
     OptionalAttr<StrAttr>:$reason, OptionalAttr<StrArrayAttr>:$aliases,
-    TypeAttrOf<AnyStaticShapeTensor>:$stored);
+    TypeAttrOf<Het_Tensor>:$stored);
   let assemblyFormat = [{
     $name `in` $file `at` $offset (`transposed` $transposed^)? (`shared` $shared^)?
     (`untrained` $untrained^)? (`because` $reason^)? (`aliases` $aliases^)?

@@ -78,18 +78,22 @@ def Het_EmbeddingOp : Het_DifferentiableOp<"embedding"> {
   let description = [{
     `result[i.., :] = table[ids[i..], :]`. Ids outside the table are a run-time
     error that names the id. `first_row` is the number of the table's first row
-    where the table is a box of a larger one: ids outside the box give rows of 0
-    (a partial sum), which is how a vocabulary is split.
+    where the table is a box of a larger one with `all_rows`: ids outside the box
+    give rows of 0 (a partial sum), which is how a vocabulary is split; those
+    outside the larger one are the error.
 
     Constraints:
-    - (C1) table is [V, H]; the result is ids' shape followed by H.
+    - (C1) table is [V, H]; the result is ids' shape followed by H;
+    - (C2) `first_row` and `all_rows` are given together, and the box lies within
+      the larger table.
 
     Example:
     ```mlir
     %y = het.embedding %table, %ids : (tensor<101x48xf32>, tensor<2x12xi64>) -> tensor<2x12x48xf32>
     ```
   }];
-  let arguments = (ins Het_FloatTensor:$table, Het_IntTensor:$ids, OptionalAttr<I64Attr>:$first_row);
+  let arguments = (ins Het_FloatTensor:$table, Het_IntTensor:$ids,
+    OptionalAttr<I64Attr>:$first_row, OptionalAttr<I64Attr>:$all_rows);
   let results = (outs Het_FloatTensor:$result);
   let hasVerifier = 1;
   let extraClassDeclaration = Het_BecomesShard;

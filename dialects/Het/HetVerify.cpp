@@ -8,6 +8,10 @@
 
 #include "autohet/Dialect/Het/Het.h"
 
+#include "autohet/Support/Extents.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace autohet;
 using namespace autohet::het;
@@ -30,12 +34,43 @@ ArrayRef<int64_t> GradientOp::getWholeShape() {
   return getGlobalShape() ? *getGlobalShape() : typeOf(getValue()).getShape();
 }
 
+bool autohet::het::isElement(Type type) {
+  if (isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(type) ||
+      type.isUnsignedInteger(8))
+    return true;
+  return llvm::any_of(
+      std::initializer_list<unsigned>{1, 8, 16, 32, 64},
+      [&](unsigned bits) { return type.isSignlessInteger(bits); });
+}
+
+bool autohet::het::hasKnownSize(RankedTensorType type) {
+  return countElements(type.getShape()).has_value();
+}
+
+LogicalResult autohet::het::verifyStraightLine(func::FuncOp function) {
+  if (!function.getBody().hasOneBlock() ||
+      !isa<func::ReturnOp>(function.getBody().front().back()))
+    return function.emitOpError("must be one block that ends in 'func.return'");
+  for (Type type : llvm::concat<const Type>(function.getArgumentTypes(),
+                                            function.getResultTypes())) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !hasKnownSize(tensor) || !isElement(tensor.getElementType()))
+      return function.emitOpError(
+                 "must have static tensors of numbers as arguments and "
+                 "results, but has ")
+             << type;
+  }
+  for (Operation &op : function.getBody().front())
+    if (op.getNumRegions() != 0)
+      return op.emitOpError("has regions, and so '")
+             << function.getSymName() << "' is no straight line of ops";
+  return success();
+}
+
 /// c1 to c3 of parameter, gradient and whatever else is a box of a tensor.
 LogicalResult autohet::het::verifyBox(Operation *op, RankedTensorType type,
                                       std::optional<ArrayRef<int64_t>> offsets,
                                       std::optional<ArrayRef<int64_t>> global) {
-  if (!type.hasStaticShape())
-    return op->emitOpError("needs a static shape, but has ") << type;
   if (offsets.has_value() != global.has_value())
     return op->emitOpError("has ")
            << (offsets ? "offsets" : "a global shape") << " without "
@@ -47,9 +82,13 @@ LogicalResult autohet::het::verifyBox(Operation *op, RankedTensorType type,
     return op->emitOpError("describes a box of rank ")
            << type.getRank() << " with " << offsets->size() << " offsets of "
            << global->size() << " dims";
+  if (!countElements(*global))
+    return op->emitOpError("is of a whole of shape [")
+           << *global << "], wanted extents that are not negative and at most "
+           << kMaxElements << " elements";
   for (auto [dim, offset, size, whole] :
        llvm::enumerate(*offsets, type.getShape(), *global))
-    if (offset < 0 || offset + size > whole)
+    if (offset < 0 || offset > whole - size)
       return op->emitOpError("reaches outside dim ")
              << dim << ": offset " << offset << " and size " << size
              << ", but the whole has " << whole;
@@ -245,7 +284,20 @@ LogicalResult RotaryOp::verify() {
 // Index and shape
 //===----------------------------------------------------------------------===//
 
-LogicalResult EmbeddingOp::verify() { return success(); } // by inference
+LogicalResult EmbeddingOp::verify() {
+  if (getFirstRow().has_value() != getAllRows().has_value()) // embedding_c2
+    return emitOpError("has ")
+           << (getFirstRow() ? "first_row" : "all_rows") << " without "
+           << (getFirstRow() ? "all_rows" : "first_row");
+  if (!getFirstRow() || typeOf(getTable()).getRank() != 2)
+    return success(); // c1 is by inference
+  int64_t first = *getFirstRow(), all = *getAllRows(),
+          rows = typeOf(getTable()).getDimSize(0);
+  if (first < 0 || first > all - rows)
+    return emitOpError("has ")
+           << rows << " rows from " << first << " on, but there are " << all;
+  return success();
+}
 LogicalResult EmbeddingBackwardOp::verify() {
   if (failed(verifyHasLastDim(*this, getGradient(), "gradient")))
     return failure();
@@ -258,12 +310,7 @@ LogicalResult EmbeddingBackwardOp::verify() {
 
 LogicalResult ReshapeOp::verify() {
   auto operand = typeOf(getOperand()), result = getType();
-  if (llvm::any_of(getShape(), [](int64_t n) { return n < 0; }))
-    return emitOpError("shape must be static, but is [") << getShape() << "]";
-  if (!result.hasStaticShape())
-    return emitOpError("result must be static, but is ") << result;
-  if (operand.hasStaticShape() &&
-      operand.getNumElements() != result.getNumElements())
+  if (operand.getNumElements() != result.getNumElements())
     return emitOpError("cannot hold ")
            << operand.getNumElements() << " elements of " << operand << " in ["
            << getShape() << "], which has " << result.getNumElements();
@@ -292,10 +339,12 @@ static LogicalResult verifyPart(Operation *op, ArrayRef<int64_t> offsets,
            << strides.size();
   for (auto [dim, offset, size, stride, extent] :
        llvm::enumerate(offsets, sizes, strides, whole)) {
-    int64_t last = offset + stride * (size - 1);
+    int64_t reach = 0, last = 0;
+    bool overflows = llvm::MulOverflow(stride, size - 1, reach) ||
+                     llvm::AddOverflow(offset, reach, last);
     if (size < 0 || stride == 0 ||
-        (size > 0 &&
-         (offset < 0 || offset >= extent || last < 0 || last >= extent)))
+        (size > 0 && (overflows || offset < 0 || offset >= extent || last < 0 ||
+                      last >= extent)))
       return op->emitOpError("reaches outside dim ")
              << dim << " of extent " << extent << ": offset " << offset
              << ", size " << size << ", stride " << stride;
@@ -366,7 +415,15 @@ LogicalResult CrossEntropyOp::verify() {
   return verifyRows(*this, getLogits(), getLabels(), "labels");
 }
 LogicalResult CrossEntropyPartOp::verify() {
-  return verifyRows(*this, getLogits(), getLabels(), "labels");
+  if (failed(verifyRows(*this, getLogits(), getLabels(), "labels")))
+    return failure();
+  int64_t first = getFirstClass(),
+          count = typeOf(getLogits()).getShape().back();
+  if (first < 0 || first > int64_t(getClasses()) - count)
+    return emitOpError("has ")
+           << count << " classes from " << first << " on, but there are "
+           << int64_t(getClasses());
+  return success();
 }
 LogicalResult CrossEntropyBackwardOp::verify() {
   if (failed(verifyRows(*this, getLogits(), getLabels(), "labels")))

@@ -6,6 +6,8 @@
 
 #include "autohet/Dialect/Onnx/Onnx.h"
 
+#include "autohet/Support/Extents.h"
+
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -45,8 +47,12 @@ LogicalResult InitializerOp::verify() {
            << getValue()->getType() << ", wanted the result's " << type;
   if (!inFile)
     return success();
-  int64_t size = type.getNumElements() *
-                 llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  std::optional<int64_t> elements = countElements(type.getShape());
+  if (!elements || !type.getElementType().isIntOrFloat())
+    return emitOpError("cannot be ") << type << ": wanted at most "
+                                     << kMaxElements << " integers or floats";
+  int64_t size =
+      *elements * int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
   if (*getBytes() != uint64_t(size))
     return emitOpError("has ")
            << *getBytes() << " bytes, wanted " << size << " for " << type;

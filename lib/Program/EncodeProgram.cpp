@@ -188,27 +188,12 @@ void Encoder::addOutput(exec::OutputOp op) {
   outputTable.push_back(port);
 }
 
-/// What errors and traces call a command: its unit and what it does.
-static std::string nameOf(Operation *op) {
-  std::string name = op->getName().stripDialect().str();
-  if (auto launch = dyn_cast<exec::LaunchOp>(op))
-    name = launch.getKernel().str();
-  auto command = cast<exec::CommandOpInterface>(op);
-  SmallVector<Value> writes = command.getWrites(), reads = command.getReads();
-  Value subject = writes.empty() ? (reads.empty() ? Value() : reads.front())
-                                 : writes.front();
-  if (subject)
-    if (auto buffer = subject.getDefiningOp<exec::BufferOp>())
-      name += " " + buffer.getName().str();
-  return name;
-}
-
 LogicalResult Encoder::addCommand(exec::CommandOpInterface op, bool inLoop) {
   ah_command command = {};
   command.in_loop = inLoop;
   command.first_operand = operandTable.size();
   command.microbatch = op.getMicrobatchNumber();
-  command.name = strings.add(nameOf(op));
+  command.name = strings.add(exec::nameOf(op));
   auto operands = [&](ValueRange values) {
     for (Value v : values)
       operandTable.push_back(bufferIndex(v));

@@ -87,8 +87,7 @@ struct LowerEmbedding : OpRewritePattern<EmbeddingOp> {
     RankedTensorType type = typeOf(op.getResult());
     int64_t rows = typeOf(table).getDimSize(0);
     std::optional<int64_t> firstRow = op.getFirstRow();
-    if (!firstRow)
-      checkIndices(b, loc, op, ids, 0, rows);
+    checkIndices(b, loc, op, ids, 0, op.getAllRows().value_or(rows));
     unsigned rank = type.getRank();
     Value result =
         buildMap(b, loc, ids, rowMap(b.getContext(), rank), type.getShape(),

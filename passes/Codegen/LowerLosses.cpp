@@ -124,6 +124,8 @@ struct LowerCrossEntropyPart : OpRewritePattern<CrossEntropyPartOp> {
     auto type = cast<RankedTensorType>(logits.getType());
     Type element = type.getElementType();
     Type labelType = getElementTypeOrSelf(op.getLabels().getType());
+    checkIndices(b, loc, op, op.getLabels(), 0, op.getClasses(),
+                 op.getIgnoreIndex());
     AffineMap rowIdentity = b.getMultiDimIdentityMap(type.getRank() - 1);
     Value picked = buildMap(
         b, loc, {op.getLabels()}, {rowIdentity}, type.getShape().drop_back(),

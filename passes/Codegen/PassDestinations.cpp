@@ -49,16 +49,35 @@ void reshapeBuffer(OpBuilder &b, Location loc, Value &result, Value &buffer) {
   }
 }
 
+/// What lower-het-to-linalg leaves: one block, static tensors, the context
+/// last.
+LogicalResult verifyKernel(func::FuncOp kernel) {
+  auto error = [&] { return kernel.emitOpError("is not a kernel: "); };
+  if (!kernel.getBody().hasOneBlock())
+    return error() << "its body has more than one block";
+  if (!isa<func::ReturnOp>(kernel.getBody().front().back()))
+    return error() << "its body does not end in 'func.return'";
+  ArrayRef<Type> arguments = kernel.getArgumentTypes();
+  if (arguments.empty() || !isa<LLVM::LLVMPointerType>(arguments.back()))
+    return error() << "its last argument is not the context, an '!llvm.ptr'";
+  for (Type type : llvm::concat<const Type>(arguments.drop_back(),
+                                            kernel.getResultTypes())) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !tensor.hasStaticShape() || tensor.getEncoding() ||
+        !MemRefType::isValidElementType(tensor.getElementType()))
+      return error() << "it has a " << type << ", wanted static tensors";
+  }
+  return success();
+}
+
 struct PassDestinations
     : autohet::impl::PassDestinationsBase<PassDestinations> {
   void runOnOperation() override {
     func::FuncOp kernel = getOperation();
     if (kernel.isDeclaration())
       return;
-    if (!kernel.getBody().hasOneBlock()) {
-      kernel.emitOpError("is not a kernel: its body has more than one block");
+    if (failed(verifyKernel(kernel)))
       return signalPassFailure();
-    }
     Block &body = kernel.getBody().front();
     OpBuilder b = OpBuilder::atBlockBegin(&body);
     auto noalias = b.getDictionaryAttr(b.getNamedAttr(

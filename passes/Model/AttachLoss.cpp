@@ -29,7 +29,7 @@ struct AttachLoss : autohet::impl::AttachLossBase<AttachLoss> {
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
-    if (failed(attach(function)))
+    if (failed(verifyStraightLine(function)) || failed(attach(function)))
       signalPassFailure();
   }
 
@@ -75,7 +75,7 @@ struct AttachLoss : autohet::impl::AttachLossBase<AttachLoss> {
     attributes.set(kNameAttr, b.getStringAttr(role));
     attributes.set(kRoleAttr, b.getStringAttr(role));
     if (role == "labels") // cut with the inputs, not a scalar for all of them
-      attributes.set("het.batch_dim", b.getI64IntegerAttr(0));
+      attributes.set(kBatchDimAttr, b.getI64IntegerAttr(0));
     if (failed(function.insertArgument(index, type,
                                        attributes.getDictionary(b.getContext()),
                                        function.getLoc())))

@@ -36,7 +36,7 @@ namespace {
 class UnitCollector {
 public:
   explicit UnitCollector(func::FuncOp function) : function(function) {
-    if (auto batch = function->getAttrOfType<IntegerAttr>("het.batch_size"))
+    if (auto batch = function->getAttrOfType<IntegerAttr>(kBatchSizeAttr))
       samples = double(batch.getInt());
   }
 
@@ -204,6 +204,15 @@ namespace {
 
 struct PrintUnits : autohet::impl::PrintUnitsBase<PrintUnits> {
   void runOnOperation() override {
+    if (getOperation().isExternal())
+      return;
+    if (failed(verifyStraightLine(getOperation())))
+      return signalPassFailure();
+    for (Operation &op : getOperation().front().without_terminator())
+      if (op.hasAttr(kUnitAttr) && !isa<CostedOpInterface>(op)) {
+        op.emitOpError("is in a unit, but has no cost");
+        return signalPassFailure();
+      }
     llvm::outs() << formatUnitTable(collectUnits(getOperation())) << "\n";
   }
 };

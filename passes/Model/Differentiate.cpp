@@ -278,6 +278,8 @@ struct Differentiate : autohet::impl::DifferentiateBase<Differentiate> {
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
+    if (failed(verifyStraightLine(function)))
+      return signalPassFailure();
     for (Operation &op : function.front())
       if (isBackward(&op)) {
         op.emitError("is differentiated already");

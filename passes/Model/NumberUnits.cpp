@@ -404,7 +404,9 @@ struct NumberUnits : autohet::impl::NumberUnitsBase<NumberUnits> {
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (!function.isExternal() &&
+    if (function.isExternal())
+      return;
+    if (failed(verifyStraightLine(function)) ||
         failed(UnitNumbering(function, inference).run()))
       signalPassFailure();
   }

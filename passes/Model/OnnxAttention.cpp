@@ -246,8 +246,8 @@ static LogicalResult convertRotary(OnnxNode &node, Results &results) {
           node.shape(3) != ArrayRef<int64_t>{x[0], x[2]})
         return node.error() << "table " << node.type(1 + i) << " and positions "
                             << node.type(3) << " do not fit [" << x << "]";
-      table =
-          node.create<het::EmbeddingOp>(table, node.operand(3), IntegerAttr());
+      table = node.create<het::EmbeddingOp>(table, node.operand(3),
+                                            IntegerAttr(), IntegerAttr());
     }
     ArrayRef<int64_t> shape = tensorType(table).getShape();
     int64_t rotated = node.intField("rotary_embedding_dim", 0);

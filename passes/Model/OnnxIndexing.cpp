@@ -87,8 +87,8 @@ static LogicalResult convertGather(OnnxNode &node, Results &results) {
   // Rows of a table that is trained, or divided among devices.
   bool isTable = !node.inference() || data.getDefiningOp<het::ParameterOp>();
   if (isFloatTensor(data) && node.rank(0) == 2 && *axis == 0 && isTable) {
-    results.push_back(
-        node.create<het::EmbeddingOp>(data, indices, IntegerAttr()));
+    results.push_back(node.create<het::EmbeddingOp>(
+        data, indices, IntegerAttr(), IntegerAttr()));
     return success();
   }
   results.push_back(node.create<het::GatherOp>(data, indices, *axis));

@@ -528,12 +528,13 @@ struct VerifyModel : autohet::impl::VerifyModelBase<VerifyModel> {
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
-    if (failed(verifyOps(function)) || failed(verifyGradients(function)) ||
+    if (failed(verifyOps(function)) || failed(verifyStraightLine(function)) ||
+        failed(verifyGradients(function)) ||
         failed(SampleTracking().run(function)))
       signalPassFailure();
   }
 
-  /// Only het, on static tensors.
+  /// Only het, whose tensors are static.
   LogicalResult verifyOps(func::FuncOp function) {
     bool failedAny = false;
     function.walk([&](Operation *op) {
@@ -543,16 +544,7 @@ struct VerifyModel : autohet::impl::VerifyModelBase<VerifyModel> {
         op->emitOpError("is left after the Model phase, which leaves het ops "
                         "only");
         failedAny = true;
-        return;
       }
-      for (Value result : op->getResults())
-        if (auto type = dyn_cast<RankedTensorType>(result.getType());
-            !type || !type.hasStaticShape()) {
-          op->emitOpError("must have a static shape after the Model phase, but "
-                          "has ")
-              << result.getType();
-          failedAny = true;
-        }
     });
     return failure(failedAny);
   }

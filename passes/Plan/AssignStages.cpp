@@ -16,6 +16,7 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <map>
 
 namespace autohet {
 #define GEN_PASS_DEF_ASSIGNSTAGES
@@ -73,7 +74,11 @@ private:
           if (isa<func::ReturnOp>(user))
             continue;
           std::optional<unsigned> to = stageOf(user);
-          assert(to && "what belongs nowhere reads inputs only");
+          if (!to)
+            return user->emitOpError(
+                       "is repeated wherever it is read, but reads a value "
+                       "of unit '")
+                   << unitOf(&op) << "'";
           if (*to < *from && !het::isBackward(user))
             return op.emitOpError("is in stage ")
                    << *from << ", but stage " << *to
@@ -323,20 +328,27 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
     FailureOr<Plan> plan = readPlan();
     if (failed(plan) || failed(checkBatch(*plan)))
       return failure();
-    llvm::DenseMap<int64_t, func::FuncOp> models;
+    std::map<int64_t, func::FuncOp> models; // by batch size
     for (auto func : getOperation().getOps<func::FuncOp>())
-      if (auto batch = func->getAttrOfType<IntegerAttr>(het::kBatchSizeAttr))
-        models[batch.getInt()] = func;
+      if (auto batch = func->getAttrOfType<IntegerAttr>(het::kBatchSizeAttr)) {
+        if (failed(het::verifyStraightLine(func)))
+          return failure();
+        auto [other, isNew] = models.try_emplace(batch.getInt(), func);
+        if (!isNew)
+          return func.emitOpError("is of batch size ")
+                 << batch.getInt() << " like '" << other->second.getSymName()
+                 << "'";
+      }
     llvm::StringMap<int64_t> ranks = rankDevices(*plan);
 
     int64_t firstSample = 0;
     for (auto [r, replica] : llvm::enumerate(plan->replicas)) {
-      func::FuncOp model = models.lookup(replica.microbatch_size);
-      if (!model)
+      auto model = models.find(replica.microbatch_size);
+      if (model == models.end())
         return error("has no model for microbatches of " +
                      llvm::Twine(replica.microbatch_size) +
                      " samples, which replica " + llvm::Twine(r) + " asks for");
-      FailureOr<UnitTable> table = unitsOf(model);
+      FailureOr<UnitTable> table = unitsOf(model->second);
       if (failed(table))
         return failure();
       FailureOr<llvm::StringMap<unsigned>> stageOfUnit =
@@ -344,13 +356,17 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
       if (failed(stageOfUnit))
         return failure();
       SmallVector<dist::StageAttr> attributes;
-      for (auto [s, stage] : llvm::enumerate(replica.stages)) {
+      for (auto [s, stage] : llvm::enumerate(replica.stages))
         if (failed(checkDevices(stage, r, s)))
           return failure();
-        attributes.push_back(stageAttr(replica, stage, r, s, ranks, firstSample,
-                                       plan->global_batch));
+      for (auto [s, stage] : llvm::enumerate(replica.stages)) {
+        dist::StageAttr attribute = stageAttr(replica, stage, r, s, ranks,
+                                              firstSample, plan->global_batch);
+        if (!attribute)
+          return failure();
+        attributes.push_back(attribute);
       }
-      if (failed(ReplicaCutter(model, attributes, *stageOfUnit).run()))
+      if (failed(ReplicaCutter(model->second, attributes, *stageOfUnit).run()))
         return failure();
       firstSample += replica.microbatch_size * replica.microbatches;
     }
@@ -359,6 +375,7 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
     return success();
   }
 
+  /// Null after a diagnostic where the attribute's own constraints are broken.
   dist::StageAttr stageAttr(const Replica &replica, const Stage &stage,
                             int64_t r, int64_t s,
                             const llvm::StringMap<int64_t> &ranks,
@@ -373,8 +390,13 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
     }
     if (weights.empty())
       weights.assign(names.size(), 1);
-    return dist::StageAttr::get(
-        &getContext(), r, s, replica.stages.size(), ranks.size(),
+    auto diagnose = [&] {
+      return getOperation().emitError()
+             << "replica " << r << ", stage " << s << ": ";
+    };
+    return dist::StageAttr::getChecked(
+        llvm::function_ref<InFlightDiagnostic()>(diagnose), &getContext(), r, s,
+        int64_t(replica.stages.size()), int64_t(ranks.size()),
         builder.getDenseI64ArrayAttr(stageRanks),
         builder.getDenseI64ArrayAttr(weights), builder.getStrArrayAttr(names),
         replica.microbatches, replica.microbatch_size, firstSample, batch);

@@ -23,6 +23,8 @@ constexpr int64_t kFirstChannel = int64_t(1) << 18;
 
 struct ShardStages : autohet::impl::ShardStagesBase<ShardStages> {
   void runOnOperation() override {
+    if (failed(dist::verifyStages(getOperation())))
+      return signalPassFailure();
     StageRanks ranks;
     SmallVector<func::FuncOp> stages;
     for (auto func : getOperation().getOps<func::FuncOp>())

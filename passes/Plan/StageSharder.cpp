@@ -202,8 +202,8 @@ void StageSharder::expandReturn(func::ReturnOp op) {
       if (layout.kind == Layout::Split) {
         SmallVector<int64_t> offsets(typeOf(value).getRank(), 0);
         offsets[layout.dim] = layout.parts[rank].begin;
-        about.set("dist.offsets", attributes.getDenseI64ArrayAttr(offsets));
-        about.set("dist.global_shape",
+        about.set(dist::kOffsetsAttr, attributes.getDenseI64ArrayAttr(offsets));
+        about.set(dist::kGlobalShapeAttr,
                   attributes.getDenseI64ArrayAttr(typeOf(value).getShape()));
       }
       names.push_back(about.getDictionary(stage->getContext()));

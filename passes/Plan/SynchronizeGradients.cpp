@@ -20,6 +20,7 @@
 #include "autohet/Passes/Plan/Passes.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace autohet {
 #define GEN_PASS_DEF_SYNCHRONIZEGRADIENTS
@@ -34,7 +35,7 @@ namespace {
 /// Channels of the update; below are transfers, then collectives. A tag has
 /// room for 2^20.
 constexpr int64_t kFirstChannel = int64_t(1) << 19;
-constexpr int64_t kEndChannel = int64_t(1) << 20;
+constexpr int64_t kEndChannel = dist::kMaxChannels;
 
 using Programs = std::map<int64_t, func::FuncOp>; // by rank
 
@@ -54,13 +55,27 @@ RankedTensorType gradientType(het::GradientOp op) {
 }
 
 /// What all devices hold of each parameter, and what they add to its gradient.
-Parameters collectUses(const Programs &programs) {
+FailureOr<Parameters> collectUses(const Programs &programs) {
   Parameters parameters;
-  auto entry = [&](StringAttr name, RankedTensorType type,
-                   ArrayRef<int64_t> whole, Location loc) -> ParameterUses & {
-    ParameterUses fresh{
-        type.getElementType(), SmallVector<int64_t>(whole), loc, {}, {}};
-    return parameters.insert({name, std::move(fresh)}).first->second;
+  // The parameter that `op` is of; null after a diagnostic where it is another
+  // one of the same name.
+  auto entry = [&](Operation *op, StringAttr name, RankedTensorType type,
+                   ArrayRef<int64_t> whole) -> ParameterUses * {
+    ParameterUses fresh{type.getElementType(),
+                        SmallVector<int64_t>(whole),
+                        op->getLoc(),
+                        {},
+                        {}};
+    ParameterUses &known =
+        parameters.insert({name, std::move(fresh)}).first->second;
+    if (known.element == type.getElementType() &&
+        ArrayRef<int64_t>(known.globalShape) == whole)
+      return &known;
+    op->emitOpError("is of \"")
+        << name.getValue() << "\" with shape [" << whole << "] of "
+        << type.getElementType() << ", but another use has shape ["
+        << known.globalShape << "] of " << known.element;
+    return nullptr;
   };
   auto add = [](SmallVector<BoxUse> &uses, int64_t rank, Box box) {
     if (llvm::none_of(uses, [&](BoxUse &use) {
@@ -73,16 +88,19 @@ Parameters collectUses(const Programs &programs) {
       if (auto held = dyn_cast<het::ParameterOp>(op);
           held && held.isTrained()) {
         auto type = held.getType();
-        add(entry(held.getNameAttr(), type, held.getWholeShape(), held.getLoc())
-                .held,
-            rank, boxOf(held, type));
+        ParameterUses *uses =
+            entry(held, held.getNameAttr(), type, held.getWholeShape());
+        if (!uses)
+          return failure();
+        add(uses->held, rank, boxOf(held, type));
       }
       if (auto gradient = dyn_cast<het::GradientOp>(op)) {
         RankedTensorType type = gradientType(gradient);
-        add(entry(gradient.getNameAttr(), type, gradient.getWholeShape(),
-                  gradient.getLoc())
-                .contributed,
-            rank, boxOf(gradient, type));
+        ParameterUses *uses = entry(gradient, gradient.getNameAttr(), type,
+                                    gradient.getWholeShape());
+        if (!uses)
+          return failure();
+        add(uses->contributed, rank, boxOf(gradient, type));
       }
     }
   return parameters;
@@ -112,6 +130,22 @@ private:
   OpT create(Location loc, Args &&...args) {
     auto op = OpT::create(builder, loc, std::forward<Args>(args)...);
     op->setAttr(het::kPhaseAttr, builder.getStringAttr(phase));
+    return op;
+  }
+
+  /// A message of the bucket, with its label for traces: "gradient of
+  /// wte.weight and 2 more".
+  template <typename OpT, typename... Args>
+  OpT createTransfer(const Bucket &bucket, StringRef what, Args &&...args) {
+    llvm::SetVector<StringAttr> names;
+    for (unsigned c : bucket.cells)
+      names.insert(cells[c].name);
+    std::string label = (what + names.front().getValue()).str();
+    if (names.size() > 1)
+      label += llvm::formatv(" and {0} more", names.size() - 1);
+    auto op = create<OpT>(cells[bucket.cells.front()].loc,
+                          std::forward<Args>(args)..., /*inlined=*/true);
+    op->setAttr(dist::kLabelAttr, builder.getStringAttr(label));
     return op;
   }
 
@@ -166,8 +200,8 @@ private:
         types.push_back(cells[c].getType());
       for (int64_t contributor : first.contributors)
         if (contributor != rank) {
-          auto recv = create<dist::RecvOp>(first.loc, types, contributor,
-                                           gradientChannel(b), true);
+          auto recv = createTransfer<dist::RecvOp>(
+              bucket, "gradient of ", types, contributor, gradientChannel(b));
           for (auto [c, part] : llvm::zip_equal(bucket.cells, recv.getValues()))
             received[{c, contributor}] = part;
         }
@@ -175,8 +209,8 @@ private:
       SmallVector<Value> parts;
       for (unsigned c : bucket.cells)
         parts.push_back(ownPart(cells[c]));
-      create<dist::SendOp>(first.loc, parts, first.owner, gradientChannel(b),
-                           true);
+      createTransfer<dist::SendOp>(bucket, "gradient of ", parts, first.owner,
+                                   gradientChannel(b));
     }
   }
 
@@ -217,8 +251,8 @@ private:
     SmallVector<Type> types;
     for (unsigned c : bucket.cells)
       types.push_back(cells[c].getType());
-    auto recv = create<dist::RecvOp>(first.loc, types, first.owner,
-                                     parameterChannel(b), true);
+    auto recv = createTransfer<dist::RecvOp>(bucket, "new ", types, first.owner,
+                                             parameterChannel(b));
     for (auto [c, value] : llvm::zip_equal(bucket.cells, recv.getValues()))
       fresh[c] = value;
   }
@@ -235,8 +269,8 @@ private:
     const Cell &first = cells[bucket.cells.front()];
     for (int64_t holder : first.holders)
       if (holder != rank)
-        create<dist::SendOp>(first.loc, values, holder, parameterChannel(b),
-                             true);
+        createTransfer<dist::SendOp>(bucket, "new ", values, holder,
+                                     parameterChannel(b));
   }
 
   void emitStores() {
@@ -334,6 +368,8 @@ struct SynchronizeGradients
   using SynchronizeGradientsBase::SynchronizeGradientsBase;
 
   void runOnOperation() override {
+    if (failed(dist::verifyPrograms(getOperation())))
+      return signalPassFailure();
     ModuleOp module = getOperation();
     Programs programs;
     std::optional<int64_t> preferred;
@@ -354,7 +390,10 @@ struct SynchronizeGradients
           << stateOwner << "', wanted spread, first or a device of the plan";
       return signalPassFailure();
     }
-    Parameters parameters = collectUses(programs);
+    FailureOr<Parameters> found = collectUses(programs);
+    if (failed(found))
+      return signalPassFailure();
+    const Parameters &parameters = *found;
     std::vector<Cell> cells = refine(parameters);
     chooseOwners(cells, /*spread=*/stateOwner != "first", preferred);
     std::vector<Bucket> buckets = formBuckets(cells, bucketBytes);

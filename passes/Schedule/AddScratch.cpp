@@ -8,6 +8,7 @@
 
 #include "autohet/Dialect/Exec/Exec.h"
 #include "autohet/Passes/Schedule/Passes.h"
+#include "autohet/Support/Extents.h"
 
 namespace autohet {
 #define GEN_PASS_DEF_ADDSCRATCH
@@ -24,8 +25,15 @@ struct AddScratch : autohet::impl::AddScratchBase<AddScratch> {
     llvm::StringMap<int64_t> needs;
     for (auto kernel : getOperation().getOps<func::FuncOp>())
       if (auto bytes =
-              kernel->getAttrOfType<IntegerAttr>(exec::kScratchBytesAttr))
+              kernel->getAttrOfType<IntegerAttr>(exec::kScratchBytesAttr)) {
+        if (bytes.getInt() < 0 || bytes.getInt() > kMaxElements) {
+          kernel.emitOpError("asks for ")
+              << bytes.getInt() << " bytes of scratch memory, wanted 0 to "
+              << kMaxElements;
+          return signalPassFailure();
+        }
         needs[kernel.getName()] = bytes.getInt();
+      }
     if (needs.empty())
       return;
     for (auto program : getOperation().getOps<exec::ProgramOp>())

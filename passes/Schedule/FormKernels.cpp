@@ -35,7 +35,7 @@ bool staysOutside(Operation *op) {
 }
 
 StringRef phaseOf(Operation *op) {
-  auto phase = op->getAttrOfType<StringAttr>("het.phase");
+  auto phase = op->getAttrOfType<StringAttr>(het::kPhaseAttr);
   return phase ? phase.getValue() : "forward";
 }
 
@@ -103,6 +103,8 @@ private:
 
 struct FormKernels : autohet::impl::FormKernelsBase<FormKernels> {
   void runOnOperation() override {
+    if (failed(dist::verifyPrograms(getOperation())))
+      return signalPassFailure();
     SmallVector<func::FuncOp> programs;
     for (auto func : getOperation().getOps<func::FuncOp>())
       if (func->hasAttr(dist::kProgramAttr))
@@ -219,7 +221,7 @@ struct FormKernels : autohet::impl::FormKernelsBase<FormKernels> {
     builder.setInsertionPointAfter(group.last());
     auto call = func::CallOp::create(builder, group.last()->getLoc(), shared,
                                      inputs.getArrayRef());
-    for (StringRef name : {het::kUnitAttr, llvm::StringLiteral("het.phase")})
+    for (StringRef name : {het::kUnitAttr, het::kPhaseAttr})
       if (Attribute attribute = group.last()->getAttr(name))
         call->setAttr(name, attribute);
     for (auto [output, result] : llvm::zip_equal(outputs, call.getResults()))

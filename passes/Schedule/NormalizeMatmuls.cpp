@@ -81,8 +81,8 @@ struct NormalizeMatmuls
           rhsContract(op.getRhsContract());
       Value lhs = op.getLhs(), rhs = op.getRhs();
       auto copyPhase = [&](Value v) {
-        if (Attribute phase = op->getAttr("het.phase"))
-          v.getDefiningOp()->setAttr("het.phase", phase);
+        if (Attribute phase = op->getAttr(het::kPhaseAttr))
+          v.getDefiningOp()->setAttr(het::kPhaseAttr, phase);
         if (Attribute unit = op->getAttr(het::kUnitAttr))
           v.getDefiningOp()->setAttr(het::kUnitAttr, unit);
       };

@@ -229,8 +229,8 @@ LogicalResult ProgramEmitter::emitPart(Part part, int64_t microbatch,
   // Slots of what arrived are free after the last part that reads them.
   for (auto recv : block.getOps<dist::RecvOp>())
     if (isPipelined(recv) && lastReader(recv) == part)
-      exec::RecordOp::create(compute->builder, recv.getLoc(),
-                             events[recv].second, microbatch);
+      exec::RecordOp::create(compute->builder, recv.getLoc(), readyEvent(recv),
+                             microbatch);
   return success();
 }
 
@@ -361,6 +361,8 @@ struct OrderMicrobatches
           << optimizer << "', known are sgd, adam, adamw and none";
       return signalPassFailure();
     }
+    if (failed(dist::verifyPrograms(getOperation())))
+      return signalPassFailure();
     getOperation()->setAttr("exec.optimizer",
                             StringAttr::get(&getContext(), optimizer));
     for (auto func :

@@ -78,6 +78,9 @@ Value ProgramEmitter::bufferOf(Value value) {
     name = attribute ? attribute.str() : "input";
   } else {
     Operation *op = root.getDefiningOp();
+    if (op->hasAttr(dist::kLabelAttr))
+      return buffer = declareBuffer(root.getLoc(), transferName(op),
+                                    exec::Space::arena, tensorOf(root));
     if (auto unit = op->getAttrOfType<StringAttr>(het::kUnitAttr))
       name = unit.str() + "/";
     if (auto call = dyn_cast<func::CallOp>(op))
@@ -140,11 +143,11 @@ LogicalResult ProgramEmitter::declarePorts() {
       auto attribute = func.getArgAttrOfType<IntegerAttr>(i, name);
       return attribute ? attribute.getInt() : otherwise;
     };
-    exec::InputOp::create(declare, argument.getLoc(),
-                          text(het::kNameAttr, "input"),
-                          text(het::kRoleAttr, "input"),
-                          text("het.kind", "file"), number("het.batch_dim", 0),
-                          number("het.vocabulary", 0), argument.getType());
+    exec::InputOp::create(
+        declare, argument.getLoc(), text(het::kNameAttr, "input"),
+        text(het::kRoleAttr, "input"), text(het::kKindAttr, "file"),
+        number(het::kBatchDimAttr, 0), number(het::kVocabularyAttr, 0),
+        tensorOf(argument));
     bufferOf(argument);
   }
   auto returns = func.getBody().front().getTerminator();
@@ -163,8 +166,8 @@ LogicalResult ProgramEmitter::declarePorts() {
         func.getResultAttrOfType<IntegerAttr>(i, het::kBatchDimAttr);
     exec::OutputOp::create(
         declare, value.getLoc(), name,
-        list("dist.global_shape", SmallVector<int64_t>(type.getShape())),
-        list("dist.offsets", SmallVector<int64_t>(type.getRank(), 0)),
+        list(dist::kGlobalShapeAttr, SmallVector<int64_t>(type.getShape())),
+        list(dist::kOffsetsAttr, SmallVector<int64_t>(type.getRank(), 0)),
         batchDim ? batchDim.getInt() : 0, type);
   }
   return success();

@@ -28,7 +28,7 @@ using namespace mlir;
 enum class Part { Forward, Backward, Reduce, Update };
 
 inline Part partOf(Operation *op) {
-  auto phase = op->getAttrOfType<StringAttr>("het.phase");
+  auto phase = op->getAttrOfType<StringAttr>(het::kPhaseAttr);
   if (!phase)
     return Part::Forward;
   return llvm::StringSwitch<Part>(phase.getValue())
@@ -48,6 +48,9 @@ inline Value rootOf(Value value) {
 inline RankedTensorType tensorOf(Value v) {
   return cast<RankedTensorType>(v.getType());
 }
+
+/// What traces call a send or a receive: "block0.mlp to rank 1".
+std::string transferName(Operation *op);
 
 /// A box of a parameter: where it starts and its shape.
 using BoxKey = std::pair<StringAttr,
@@ -104,6 +107,8 @@ private:
   LogicalResult emitMatmul(het::MatmulOp op, int64_t microbatch);
   Value gradientBuffer(het::GradientOp op);
   void emitGradient(het::GradientOp op, int64_t microbatch);
+  Value doneEvent(Operation *transfer);
+  Value readyEvent(Operation *transfer);
   void emitSend(dist::SendOp op, int64_t microbatch);
   void emitRecv(dist::RecvOp op, int64_t microbatch);
   void emitResults(int64_t microbatch);
@@ -159,7 +164,11 @@ private:
   std::optional<Stream> compute, receive, send;
   llvm::DenseMap<Value, Value> buffers;
   llvm::MapVector<BoxKey, HeldBox> boxes;
-  llvm::DenseMap<Operation *, std::pair<Value, Value>> events;
+  /// Of transfers: when they may begin, and when they are done.
+  struct TransferEvents {
+    Value ready, done;
+  };
+  llvm::DenseMap<Operation *, TransferEvents> events;
   /// Events of inline transfers that were started and not yet waited for.
   SmallVector<Value> pendingArrivals, pendingSends;
   /// The same of the exchange of gradients and parameters, which nobody waits

@@ -26,6 +26,43 @@ void ProgramEmitter::flushWaits(int64_t microbatch) {
   pendingSends.clear();
 }
 
+std::string autohet::schedule::transferName(Operation *op) {
+  auto text = [&](StringRef name) {
+    auto attribute = op->getAttrOfType<StringAttr>(name);
+    return attribute ? attribute.str() : std::string();
+  };
+  std::string name = text(dist::kLabelAttr);
+  if (name.empty()) {
+    name = text(het::kUnitAttr);
+    if (name.empty())
+      name = "a value";
+    if (partOf(op) == Part::Backward)
+      name += " backward";
+  }
+  if (auto send = dyn_cast<dist::SendOp>(op))
+    return name + " to rank " + std::to_string(send.getPeer());
+  return name + " from rank " +
+         std::to_string(cast<dist::RecvOp>(op).getPeer());
+}
+
+/// The event of a transfer itself, which is called like it: sent or arrived.
+Value ProgramEmitter::doneEvent(Operation *op) {
+  Value &event = events[op].done;
+  if (!event)
+    event = declareEvent(transferName(op), /*once=*/isExchange(op));
+  return event;
+}
+
+/// The event that lets it begin: what is sent is produced, or what lay where it
+/// is received is consumed.
+Value ProgramEmitter::readyEvent(Operation *op) {
+  Value &event = events[op].ready;
+  if (!event)
+    event = declareEvent(transferName(op) +
+                         (isa<dist::SendOp>(op) ? ", produced" : ", consumed"));
+  return event;
+}
+
 static BoxKey keyOf(StringAttr name, ArrayRef<int64_t> offsets,
                     RankedTensorType type) {
   return {
@@ -46,8 +83,7 @@ void ProgramEmitter::findLateExchange() {
       });
       if (!isStored)
         continue;
-      Value event = events[recv].first = declareEvent(
-          "recv." + llvm::Twine(recv.getChannel()) + ".arrived", /*once=*/true);
+      Value event = doneEvent(recv);
       for (Value value : recv.getValues()) {
         auto store = cast<dist::StoreParameterOp>(*value.user_begin());
         lateArrivals[keyOf(store.getNameAttr(), store.getOffsets(),
@@ -59,9 +95,7 @@ void ProgramEmitter::findLateExchange() {
             return value.getDefiningOp<dist::UpdateOp>();
           }))
         continue;
-      Value event = events[send].second = declareEvent(
-          "send." + llvm::Twine(send.getChannel()) + ".sent", /*once=*/true);
-      lateSends.push_back(event);
+      lateSends.push_back(doneEvent(send));
       late.insert(send);
     }
   }
@@ -122,10 +156,7 @@ void ProgramEmitter::emitSend(dist::SendOp op, int64_t microbatch) {
   SmallVector<Value> buffers;
   for (Value value : op.getValues())
     buffers.push_back(bufferOf(value));
-  auto &[produced, sent] = events[op];
-  std::string name = ("send." + llvm::Twine(op.getChannel())).str();
-  if (!sent)
-    sent = declareEvent(name + ".sent", /*once=*/isExchange(op));
+  Value sent = doneEvent(op);
   if (!isPipelined(op)) {
     exec::SendOp::create(compute->builder, op.getLoc(), buffers, op.getPeer(),
                          op.getChannel(), sent, microbatch);
@@ -133,8 +164,7 @@ void ProgramEmitter::emitSend(dist::SendOp op, int64_t microbatch) {
       (isExchange(op) ? exchangeSends : pendingSends).push_back(sent);
     return;
   }
-  if (!produced)
-    produced = declareEvent(name + ".produced");
+  Value produced = readyEvent(op);
   exec::RecordOp::create(compute->builder, op.getLoc(), produced, microbatch);
   wait(*send, produced, microbatch);
   exec::SendOp::create(send->builder, op.getLoc(), buffers, op.getPeer(),
@@ -145,10 +175,7 @@ void ProgramEmitter::emitRecv(dist::RecvOp op, int64_t microbatch) {
   SmallVector<Value> buffers;
   for (Value value : op.getValues())
     buffers.push_back(bufferOf(value));
-  auto &[arrived, consumed] = events[op];
-  std::string name = ("recv." + llvm::Twine(op.getChannel())).str();
-  if (!arrived)
-    arrived = declareEvent(name + ".arrived", /*once=*/isExchange(op));
+  Value arrived = doneEvent(op);
   if (!isPipelined(op)) {
     exec::RecvOp::create(compute->builder, op.getLoc(), buffers, op.getPeer(),
                          op.getChannel(), arrived, microbatch);
@@ -159,8 +186,7 @@ void ProgramEmitter::emitRecv(dist::RecvOp op, int64_t microbatch) {
         exchangeArrivals[value] = arrived;
     return;
   }
-  if (!consumed)
-    consumed = declareEvent(name + ".consumed");
+  Value consumed = readyEvent(op);
   // The slot is free once the microbatch that had it before is done with.
   int64_t slots = buffers.front().getDefiningOp<exec::BufferOp>().getSlots();
   wait(*receive, consumed, microbatch - slots);
@@ -179,11 +205,7 @@ void ProgramEmitter::waitForSent(Value value, int64_t microbatch) {
         views.push_back(reshape.getResult());
       if (!isa<dist::SendOp>(user) || !isPipelined(user))
         continue;
-      auto &[produced, sent] = events[user];
-      if (!sent)
-        sent = declareEvent("send." +
-                            llvm::Twine(cast<dist::SendOp>(user).getChannel()) +
-                            ".sent");
+      Value sent = doneEvent(user);
       int64_t slots =
           bufferOf(value).getDefiningOp<exec::BufferOp>().getSlots();
       wait(*compute, sent, microbatch - slots);

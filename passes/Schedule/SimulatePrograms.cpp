@@ -87,7 +87,7 @@ private:
     SimCommand command;
     command.microbatch = op.getMicrobatchNumber();
     command.in_loop = inLoop;
-    command.name = op->getName().stripDialect().str();
+    command.name = exec::nameOf(op);
     llvm::TypeSwitch<Operation *>(op)
         .Case<exec::SendOp, exec::RecvOp>([&](auto transfer) {
           bool isSend = isa<exec::SendOp>(op);
@@ -124,7 +124,6 @@ private:
             flops *= static_cast<double>(size);
         })
         .Case([&](exec::LaunchOp launch) {
-          command.name = launch.getKernel().str();
           flops = kernelFlops.lookup(launch.getKernel());
         })
         .Case([&](exec::UpdateOp update) {

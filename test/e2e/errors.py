@@ -74,7 +74,8 @@ class Bench:
 
     def run(self, *options: str, **replaced) -> List[str]:
         files = {"inputs": self.path("inputs.safetensors"), "labels": self.path("labels.safetensors"), **replaced}
-        return ["autohet-run", self.program, "--steps=1", "--inputs", files["inputs"], "--labels", files["labels"], *options]
+        program = replaced.get("program", self.program)
+        return ["autohet-run", program, "--steps=1", "--inputs", files["inputs"], "--labels", files["labels"], *options]
 
 
 def onnx_model(bench: Bench, name: str, change: Callable) -> str:
@@ -234,6 +235,29 @@ def a_token_beyond_the_vocabulary(bench):
     inputs["input_ids"][3, 5] = 97
     write_safetensors(bench.path("beyond.safetensors"), inputs)
     return bench.run(inputs=bench.path("beyond.safetensors"))
+
+
+def write_label_beyond(bench: Bench) -> str:
+    labels = {name: tensor.copy() for name, tensor in read_safetensors(bench.path("labels.safetensors")).items()}
+    labels["labels"][3, 5] = 97
+    write_safetensors(bench.path("beyond-labels.safetensors"), labels)
+    return bench.path("beyond-labels.safetensors")
+
+
+@case(r"\b97\b", r"label", r"3, 5")
+def a_label_beyond_the_vocabulary(bench):
+    return bench.run(labels=write_label_beyond(bench))
+
+
+@case(r"\b97\b", r"label", r"3, 5")
+def a_label_beyond_a_divided_vocabulary(bench):
+    plan = plans.plan_json(plans.PLANS["tensor2"], bench.units, "sgd")
+    tool(
+        "autohet-compile", bench.path("model.onnx"), "--plan", bench.write("tensor2.json", json.dumps(plan)),
+        "--cluster", bench.write("two.yaml", plans.cluster_yaml(2)), f"--global-batch={plans.GLOBAL_BATCH}",
+        "-o", bench.path("divided"),
+    )  # fmt: skip
+    return bench.run(program=bench.path("divided"), labels=write_label_beyond(bench))
 
 
 @case(r"label")

@@ -103,9 +103,6 @@ LogicalResult autohet::bindValues(func::FuncOp graph,
   return success();
 }
 
-/// On an argument: where its values come from without a data file of its name.
-static constexpr llvm::StringLiteral kKindAttr = "het.kind";
-
 /// The name of an argument that data may be for.
 static StringAttr inputName(func::FuncOp model, unsigned argument) {
   auto role = model.getArgAttrOfType<StringAttr>(argument, het::kRoleAttr);
@@ -142,7 +139,7 @@ LogicalResult autohet::bindInputs(func::FuncOp model,
       kind = "labels";
     if (auto it = bound.find(name.getValue()); it != bound.end())
       kind = it->second;
-    model.setArgAttr(i, kKindAttr, StringAttr::get(context, kind));
+    model.setArgAttr(i, het::kKindAttr, StringAttr::get(context, kind));
   }
   for (const auto &[name, kind] : bound)
     if (!llvm::is_contained(names, name))
@@ -153,14 +150,14 @@ LogicalResult autohet::bindInputs(func::FuncOp model,
   // Ids are below the table that they index, labels below the classes.
   model.walk([&](het::EmbeddingOp op) {
     if (auto argument = dyn_cast<BlockArgument>(op.getIds()))
-      model.setArgAttr(argument.getArgNumber(), "het.vocabulary",
+      model.setArgAttr(argument.getArgNumber(), het::kVocabularyAttr,
                        IntegerAttr::get(IntegerType::get(context, 64),
                                         op.getTable().getType().getDimSize(0)));
   });
   model.walk([&](het::CrossEntropyOp op) {
     if (auto argument = dyn_cast<BlockArgument>(op.getLabels()))
       model.setArgAttr(
-          argument.getArgNumber(), "het.vocabulary",
+          argument.getArgNumber(), het::kVocabularyAttr,
           IntegerAttr::get(IntegerType::get(context, 64),
                            op.getLogits().getType().getShape().back()));
   });
@@ -171,7 +168,7 @@ std::string autohet::formatInputs(func::FuncOp model) {
   std::string text = "inputs:";
   for (unsigned i = 0; i < model.getNumArguments(); ++i)
     if (StringAttr name = inputName(model, i))
-      if (auto kind = model.getArgAttrOfType<StringAttr>(i, kKindAttr))
+      if (auto kind = model.getArgAttrOfType<StringAttr>(i, het::kKindAttr))
         text += (" " + name.getValue() + "=" + kind.getValue()).str();
   return text + "\n";
 }

@@ -13,7 +13,7 @@ func.func @update_c2(%g: tensor<4xf32>) {
 // -----
 
 func.func @send_ranked(%x: tensor<*xf32>) {
-  // expected-error @+1 {{operand #0 must be variadic of ranked tensor of any type values, but got 'tensor<*xf32>'}}
+  // expected-error @+1 {{operand #0 must be variadic of static tensor (2^40 elements at most) of f16 to f64 or i1 to i64 values, but got 'tensor<*xf32>'}}
   "dist.send"(%x) <{peer = 1 : i64, channel = 0 : i64}> : (tensor<*xf32>) -> ()
   return
 }
@@ -21,7 +21,7 @@ func.func @send_ranked(%x: tensor<*xf32>) {
 // -----
 
 func.func @recv_ranked() {
-  // expected-error @+1 {{result #0 must be variadic of ranked tensor of any type values, but got 'tensor<*xf32>'}}
+  // expected-error @+1 {{result #0 must be variadic of static tensor (2^40 elements at most) of f16 to f64 or i1 to i64 values, but got 'tensor<*xf32>'}}
   %0 = "dist.recv"() <{peer = 1 : i64, channel = 0 : i64}> : () -> tensor<*xf32>
   return
 }
@@ -103,3 +103,60 @@ func.func @stage_c3_weight() attributes {dist.stage = #stage}
 // expected-error @+1 {{devices are named by strings, but are ["n0/0", 1]}}
 #stage = #dist.stage<replica = 0, stage = 0, stages = 1, world = 2, ranks = [0, 1], weights = [1, 1], devices = ["n0/0", 1], microbatches = 4, microbatch_size = 2, first_sample = 0, global_batch = 8>
 func.func @stage_c3_name() attributes {dist.stage = #stage}
+
+// -----
+
+func.func @send_c1() {
+  // expected-error @+1 {{moves no value, wanted at least one}}
+  "dist.send"() <{peer = 1 : i64, channel = 0 : i64}> : () -> ()
+  return
+}
+
+// -----
+
+func.func @send_c2(%x: tensor<2xf32>) {
+  // expected-error @+1 {{has peer -1, wanted 0 to 65535}}
+  dist.send %x to -1 channel 0 : tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @recv_c2() {
+  // expected-error @+1 {{has channel 1048576, wanted 0 to 1048575}}
+  %x = dist.recv from 0 channel 1048576 : tensor<2xf32>
+  return
+}
+
+// -----
+
+// expected-error @+1 {{attribute 'dist.program' must be a #dist.program of a function, but is 3 : i64}}
+func.func @program_attribute() attributes {dist.program = 3 : i64} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{result 0: 'dist.offsets' must be an array of i64, one a dim, but is array<i64: 0>}}
+func.func @offsets(%x: tensor<2x3xf32>) -> (tensor<2x3xf32> {dist.offsets = array<i64: 0>}) {
+  return %x : tensor<2x3xf32>
+}
+
+// -----
+
+// expected-error @+1 {{stage 0 of 3 in a world of 2}}
+#program = #dist.program<device = "n0/0", rank = 1, world = 2, replica = 0, stage = 0, stages = 3, microbatches = 4, microbatch_size = 2, first_sample = 0, global_batch = 8>
+func.func @program_c1_stages() attributes {dist.program = #program}
+
+// -----
+
+// expected-error @+1 {{reach outside a batch of 9223372036854775807, which is too large}}
+#program = #dist.program<device = "n0/0", rank = 1, world = 2, replica = 0, stage = 0, stages = 1, microbatches = 4, microbatch_size = 9223372036854775807, first_sample = 0, global_batch = 9223372036854775807>
+func.func @program_c2_overflow() attributes {dist.program = #program}
+
+// -----
+
+// expected-error @+1 {{the weights [2147483647, 1] add up to 2^31 or more}}
+#stage = #dist.stage<replica = 0, stage = 0, stages = 1, world = 2, ranks = [0, 1], weights = [2147483647, 1],
+    devices = ["n0/0", "n0/1"], microbatches = 4, microbatch_size = 2, first_sample = 0, global_batch = 8>
+func.func @stage_c4() attributes {dist.stage = #stage}

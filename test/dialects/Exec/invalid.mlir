@@ -3,19 +3,19 @@
 //
 // RUN: autohet-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @+1 {{needs positive counts, but has 1 microbatches of 0 in a batch of 1}}
+// expected-error @+1 {{needs positive counts below 2^31, but has 1 microbatches of 0 in a batch of 1}}
 exec.program @program_c1_size rank 0 of 1 replica 0 stage 0 microbatches 1 of 0 from 0 batch 1 {
 }
 
 // -----
 
-// expected-error @+1 {{needs positive counts, but has 0 microbatches of 1 in a batch of 1}}
+// expected-error @+1 {{needs positive counts below 2^31, but has 0 microbatches of 1 in a batch of 1}}
 exec.program @program_c1_count rank 0 of 1 replica 0 stage 0 microbatches 0 of 1 from 0 batch 1 {
 }
 
 // -----
 
-// expected-error @+1 {{needs positive counts, but has 1 microbatches of 1 in a batch of 0}}
+// expected-error @+1 {{needs positive counts below 2^31, but has 1 microbatches of 1 in a batch of 0}}
 exec.program @program_c1_batch rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 0 {
 }
 
@@ -346,4 +346,69 @@ exec.program @parameter_c2_gradient rank 0 of 1 replica 0 stage 0 microbatches 1
 exec.program @sizeless rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
   // expected-error @+1 {{a buffer of 'tensor<?xf32>', wanted a static tensor of integers or floats}}
   %x = exec.buffer "x" arena : !exec.buffer<tensor<?xf32>>
+}
+
+// -----
+
+exec.program @program_c1_large rank 0 of 1 replica 0 stage 0 microbatches 4294967296 of 1 from 0 batch 1 {
+// expected-error @-1 {{needs positive counts below 2^31, but has 4294967296 microbatches of 1 in a batch of 1}}
+}
+
+// -----
+
+exec.program @program_c3 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  // expected-error @+1 {{is neither a declaration nor a stream, and a program holds nothing else}}
+  exec.agree
+}
+
+// -----
+
+exec.program @stream_c1 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  exec.stream "compute" {
+    // expected-error @+1 {{is not a command or a loop, and 'exec.stream' holds nothing else}}
+    %x = exec.buffer "x" arena : !exec.buffer<tensor<2xf32>>
+  }
+}
+
+// -----
+
+exec.program @loop_c2 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  exec.stream "compute" {
+    exec.loop 0 to 2 {
+      // expected-error @+1 {{is not a command, and 'exec.loop' holds nothing else}}
+      exec.loop 0 to 2 {
+      }
+    }
+  }
+}
+
+// -----
+
+exec.program @buffer_c1_large rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  // expected-error @+1 {{needs 4294967296 slots of 4194304 bytes, at most 281474976710656 bytes}}
+  %x = exec.buffer "x" arena slots 4294967296 : !exec.buffer<tensor<1024x1024xf32>>
+}
+
+// -----
+
+exec.program @input_c2 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  // expected-error @+1 {{counts samples by dim 2, which is no dim of 'tensor<2x3xi64>' and not -1}}
+  exec.input "ids" role "input" kind "tokens" batch_dim 2 vocabulary 0 : tensor<2x3xi64>
+}
+
+// -----
+
+exec.program @output_c1_box rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  // expected-error @+1 {{reaches outside dim 1: offset 2 and size 4, but the whole has 4}}
+  exec.output "logits" of [2, 4] at [0, 2] batch_dim 0 : tensor<2x4xf32>
+}
+
+// -----
+
+exec.program @gemm_c1_overflow rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %x = exec.buffer "x" arena : !exec.buffer<tensor<1xf32>>
+  exec.stream "compute" {
+    // expected-error @+1 {{a must hold [4294967296, 4294967296, 1] elements, but is 'tensor<1xf32>'}}
+    exec.gemm %x, %x, %x sizes [4294967296, 4294967296, 1, 1] : !exec.buffer<tensor<1xf32>>, !exec.buffer<tensor<1xf32>>, !exec.buffer<tensor<1xf32>>
+  }
 }

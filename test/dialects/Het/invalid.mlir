@@ -90,7 +90,7 @@ func.func @parameter_c2() {
 // -----
 
 func.func @parameter_c3() {
-  // expected-error @+1 {{needs a static shape, but has 'tensor<?xf32>'}}
+  // expected-error @+1 {{result #0 must be static tensor (2^40 elements at most) of f16 to f64 or i1 to i64 values, but got 'tensor<?xf32>'}}
   %0 = het.parameter "w" : tensor<?xf32>
   return
 }
@@ -381,7 +381,7 @@ func.func @reshape_c1(%a: tensor<2x3xf32>) {
 // -----
 
 func.func @reshape_static(%a: tensor<2x3xf32>) {
-  // expected-error @+1 {{shape must be static, but is [-1]}}
+  // expected-error @+1 {{result #0 must be static tensor (2^40 elements at most) of f16 to f64 or i1 to i64 values, but got 'tensor<?xf32>'}}
   %0 = het.reshape %a to [-1] : (tensor<2x3xf32>) -> tensor<?xf32>
   return
 }
@@ -466,7 +466,31 @@ func.func @cross_entropy_c1(%a: tensor<2x3xf32>, %b: tensor<3xi64>) {
 
 func.func @cross_entropy_part_c1(%a: tensor<2x3xf32>, %b: tensor<3xi64>) {
   // expected-error @+1 {{labels must have the operand's shape without its last dim, but is 'tensor<3xi64>' for 'tensor<2x3xf32>'}}
-  %0:2 = het.cross_entropy_part %a, %b {first_class = 0 : i64} : (tensor<2x3xf32>, tensor<3xi64>) -> (tensor<2xf32>, tensor<2xf32>)
+  %0:2 = het.cross_entropy_part %a, %b {first_class = 0 : i64, classes = 3 : i64, ignore_index = -100 : i64} : (tensor<2x3xf32>, tensor<3xi64>) -> (tensor<2xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @cross_entropy_part_c2(%a: tensor<2x3xf32>, %b: tensor<2xi64>) {
+  // expected-error @+1 {{has 3 classes from 3 on, but there are 5}}
+  %0:2 = het.cross_entropy_part %a, %b {first_class = 3 : i64, classes = 5 : i64, ignore_index = -100 : i64} : (tensor<2x3xf32>, tensor<2xi64>) -> (tensor<2xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @embedding_c2_together(%a: tensor<7x4xf32>, %b: tensor<2xi64>) {
+  // expected-error @+1 {{has first_row without all_rows}}
+  %0 = het.embedding %a, %b {first_row = 3 : i64} : (tensor<7x4xf32>, tensor<2xi64>) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @embedding_c2(%a: tensor<7x4xf32>, %b: tensor<2xi64>) {
+  // expected-error @+1 {{has 7 rows from -1 on, but there are 9}}
+  %0 = het.embedding %a, %b {first_row = -1 : i64, all_rows = 9 : i64} : (tensor<7x4xf32>, tensor<2xi64>) -> tensor<2x4xf32>
   return
 }
 
@@ -496,7 +520,7 @@ func.func @unit(%a: tensor<2xf32>) {
 
 // -----
 
-// expected-error @+1 {{argument 0 has role "weights", wanted "input", "labels" or "inverse_label_count"}}
+// expected-error @+1 {{argument 0: 'het.role' must be "input", "labels" or "inverse_label_count", but is "weights"}}
 func.func @role(%a: tensor<2xf32> {het.role = "weights"}) {
   return
 }
@@ -665,7 +689,7 @@ func.func @gradient_c1(%a: tensor<2xf32>) {
 // -----
 
 func.func @gradient_c3(%a: tensor<?xf32>) {
-  // expected-error @+1 {{needs a static shape, but has 'tensor<?xf32>'}}
+  // expected-error @+1 {{operand #0 must be static tensor (2^40 elements at most) of f16, bf16, f32 or f64 values, but got 'tensor<?xf32>'}}
   het.gradient "w" %a : tensor<?xf32>
   return
 }
@@ -744,9 +768,25 @@ func.func @arg_reduce_c1(%x: tensor<2x3xf32>) {
 
 // -----
 
+func.func @tensor_static(%a: tensor<?x3xf32>) {
+  // expected-error @+1 {{operand #0 must be static tensor (2^40 elements at most) of f16 to f64 or i1 to i64 values, but got 'tensor<?x3xf32>'}}
+  %0 = het.exp %a : (tensor<?x3xf32>) -> tensor<?x3xf32>
+  return
+}
+
+// -----
+
 func.func @arg_reduce_c2(%x: tensor<2x0xf32>) {
   // expected-error @+1 {{looks for a place in no elements: dim 1 of 'tensor<2x0xf32>' is empty}}
   %0 = het.arg_reduce max %x dim 1 : (tensor<2x0xf32>) -> tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @tensor_element(%a: tensor<2xindex>) {
+  // expected-error @+1 {{operand #0 must be static tensor (2^40 elements at most) of f16 to f64 or i1 to i64 values, but got 'tensor<2xindex>'}}
+  %0 = het.neg %a : (tensor<2xindex>) -> tensor<2xindex>
   return
 }
 
@@ -760,9 +800,25 @@ func.func @cumulative_sum_c2(%x: tensor<2x3xf32>) {
 
 // -----
 
+func.func @tensor_size(%a: tensor<4294967296x4294967296xf32>) {
+  // expected-error @+1 {{operand #0 must be static tensor (2^40 elements at most) of f16 to f64 or i1 to i64 values}}
+  %0 = het.neg %a : (tensor<4294967296x4294967296xf32>) -> tensor<4294967296x4294967296xf32>
+  return
+}
+
+// -----
+
 func.func @top_k_c1(%x: tensor<2x3xf32>) {
   // expected-error @+1 {{takes 4 of the 3 elements of a row}}
   %0, %1 = het.top_k %x {k = 4 : i64} : (tensor<2x3xf32>) -> (tensor<2x4xf32>, tensor<2x4xi64>)
+  return
+}
+
+// -----
+
+func.func @parameter_c2_whole() {
+  // expected-error @+1 {{is of a whole of shape [9223372036854775807], wanted extents that are not negative and at most 1099511627776 elements}}
+  %0 = het.parameter "w" offsets [0] of [9223372036854775807] : tensor<2xf32>
   return
 }
 
@@ -776,8 +832,52 @@ func.func @scatter_nd_c1(%x: tensor<4xf32>, %i: tensor<3x2xi64>, %u: tensor<3xf3
 
 // -----
 
+func.func @slice_overflow(%a: tensor<5xf32>) {
+  // expected-error @+1 {{reaches outside dim 0 of extent 5: offset 1, size 3, stride 9223372036854775807}}
+  %0 = het.slice %a offsets [1] sizes [3] strides [9223372036854775807] : (tensor<5xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
 func.func @scatter_nd_c2(%x: tensor<4x5xf32>, %i: tensor<3x1xi64>, %u: tensor<3x4xf32>) {
   // expected-error @+1 {{updates must be 'tensor<3x5xf32>', but are 'tensor<3x4xf32>'}}
   %0 = het.scatter_nd replace %x, %i, %u : (tensor<4x5xf32>, tensor<3x1xi64>, tensor<3x4xf32>) -> tensor<4x5xf32>
+  return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0: 'het.batch_dim' is 2, which is no dim of 'tensor<2x3xf32>'}}
+func.func @batch_dim(%a: tensor<2x3xf32> {het.batch_dim = 2 : i64}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{result 0: 'het.batch_dim' must be an i64 of -1 or more, but is -2 : i64}}
+func.func @batch_dim_of_a_result(%a: tensor<2x3xf32>) -> (tensor<2x3xf32> {het.batch_dim = -2 : i64}) {
+  return %a : tensor<2x3xf32>
+}
+
+// -----
+
+// expected-error @+1 {{argument 0: 'het.kind' must be "file", "tokens", "labels", "ones", "zeros" or "arange", but is "noise"}}
+func.func @kind(%a: tensor<2x3xf32> {het.kind = "noise"}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{attribute 'het.batch_size' must be an i64 of 1 or more, but is 0 : i64}}
+func.func @batch_size() attributes {het.batch_size = 0 : i64} {
+  return
+}
+
+// -----
+
+func.func @phase(%a: tensor<2xf32>) {
+  // expected-error @+1 {{attribute 'het.phase' must be "backward", "reduce" or "update", but is "forward"}}
+  %0 = het.neg %a {het.phase = "forward"} : (tensor<2xf32>) -> tensor<2xf32>
   return
 }

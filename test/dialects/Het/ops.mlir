@@ -388,7 +388,7 @@ func.func @cross_entropy(%logits: tensor<2x12x101xf32>, %labels: tensor<2x12xi64
 
 func.func @cross_entropy_part(%logits: tensor<2x12x51xf32>, %labels: tensor<2x12xi64>) {
   // CHECK: het.cross_entropy_part
-  %lse, %picked = het.cross_entropy_part %logits, %labels {first_class = 50 : i64}
+  %lse, %picked = het.cross_entropy_part %logits, %labels {classes = 101 : i64, first_class = 50 : i64, ignore_index = -100 : i64}
     : (tensor<2x12x51xf32>, tensor<2x12xi64>) -> (tensor<2x12xf32>, tensor<2x12xf32>)
   return
 }

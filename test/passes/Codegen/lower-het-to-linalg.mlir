@@ -69,14 +69,16 @@ func.func private @cross_entropy(%x: tensor<3x11xf32>, %l: tensor<3xi64>) -> (te
 
 // -----
 
-// Indices: a table that is a box of a larger one gives zero rows and checks
-// nothing.
+// Indices: a table that is a box of a larger one gives zero rows; ids are
+// checked against the larger one.
 // CHECK-LABEL: func.func private @embedding
-// CHECK-NOT: may_fail
+// CHECK-SAME: autohet.may_fail
+// CHECK: %[[ALL:.*]] = arith.constant 20 : i64
+// CHECK: arith.cmpi sge, %{{.*}}, %[[ALL]] : i64
 // CHECK: tensor.extract
 // CHECK: arith.select
 func.func private @embedding(%t: tensor<5x4xf32>, %i: tensor<3xi64>) -> tensor<3x4xf32> {
-  %y = het.embedding %t, %i {first_row = 10 : i64} : (tensor<5x4xf32>, tensor<3xi64>) -> tensor<3x4xf32>
+  %y = het.embedding %t, %i {first_row = 10 : i64, all_rows = 20 : i64} : (tensor<5x4xf32>, tensor<3xi64>) -> tensor<3x4xf32>
   return %y : tensor<3x4xf32>
 }
 

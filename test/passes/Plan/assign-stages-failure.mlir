@@ -12,6 +12,8 @@
 // RUN: not autohet-opt %s --dist-assign-stages=stages='1x2:embed-head@n0/0+n0/1(2:1:1)' 2>&1 | FileCheck %s --check-prefix=SHARES
 // RUN: not autohet-opt %s --dist-assign-stages=stages='1x2:embed-head@n0/0+n0/1(1:0)' 2>&1 | FileCheck %s --check-prefix=SHARE
 // RUN: not autohet-opt %s --dist-assign-stages=stages='1x2:head@n0/0,embed@n0/1' 2>&1 | FileCheck %s --check-prefix=ORDER
+// RUN: not autohet-opt %s --dist-assign-stages=stages='1x2:embed-head@n0/0+n0/1(2147483647:1)' 2>&1 | FileCheck %s --check-prefix=SUM
+// RUN: not autohet-opt %s --dist-assign-stages=stages='4294967296x2:embed-head@n0/0' 2>&1 | FileCheck %s --check-prefix=HUGE
 // RUN: not autohet-opt %s --dist-assign-stages='global-batch=7 stages=1x2:embed-head@n0/0' 2>&1 | FileCheck %s --check-prefix=BATCH
 // RUN: sed 's/^module/module attributes {dist.plan = "{}"}/' %s | not autohet-opt --dist-assign-stages 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=PLAN
@@ -30,6 +32,8 @@
 // TWICE: error: replica 0 has unit head in stage 0 and in stage 1
 // DEVICE: error: replica 0, stage 1: device n0/0 is used twice
 // SHARES: error: replica 0, stage 0: has 3 shares for 2 devices
+// SUM: error: replica 0, stage 0: the weights [2147483647, 1] add up to 2^31 or more
+// HUGE: error: replica 0, stage 0: 4294967296 microbatches of 2 samples from sample 0 on reach outside a batch of 8589934592, which is too large
 // SHARE: error: replica 0, stage 0: a share is 0, wanted 1 or more
 // ORDER: error: 'het.neg' op is in stage 1, but stage 0 reads it in the forward part
 // BATCH: error: replicas do 2 samples a step, the plan says 7

@@ -139,12 +139,12 @@ func.func @r0.s0(%x: tensor<2x5x6xf32>, %d: tensor<2x3x5x2xf32>) attributes {dis
 // CHECK-LABEL: func.func @"n0/0"
 // CHECK-SAME:    tensor<2x5x60xf32> {dist.global_shape = array<i64: 2, 5, 90>, dist.offsets = array<i64: 0, 0, 0>, het.name = "logits"}
 // CHECK:         %[[T:.*]] = het.parameter "wte" offsets [0, 0] of [90, 6] : tensor<60x6xf32>
-// CHECK:         %[[P:.*]] = het.embedding %[[T]], %[[IDS:.*]] {first_row = 0 : i64, het.unit = "embed"}
+// CHECK:         %[[P:.*]] = het.embedding %[[T]], %[[IDS:.*]] {all_rows = 90 : i64, first_row = 0 : i64, het.unit = "embed"}
 // CHECK:         dist.send %[[P]] to 1 channel {{[0-9]+}} inline {het.unit = "embed"}
 // CHECK:         %[[X:.*]] = het.dropout %{{.*}} {het.unit = "embed", op_id = 3 : i64, p
 // CHECK:         %[[Y:.*]] = het.matmul %[[X]], {{.*}} -> tensor<2x5x60xf32>
 // CHECK-NOT:     tensor<2x5x60x
-// CHECK:         %[[LSE:.*]], %[[PICKED:.*]] = het.cross_entropy_part %[[Y]], %{{.*}} {first_class = 0 : i64, het.unit = "head"}
+// CHECK:         %[[LSE:.*]], %[[PICKED:.*]] = het.cross_entropy_part %[[Y]], %{{.*}} {classes = 90 : i64, first_class = 0 : i64, het.unit = "head", ignore_index = -100 : i64}
 // CHECK:         dist.send %[[LSE]] {{.*}} : tensor<2x5xf32>
 // CHECK:         dist.send %[[PICKED]] {{.*}} : tensor<2x5xf32>
 // CHECK-NOT:     tensor<2x5x60x
@@ -155,9 +155,9 @@ func.func @r0.s0(%x: tensor<2x5x6xf32>, %d: tensor<2x3x5x2xf32>) attributes {dis
 // CHECK:         return %[[LOSS]], %[[Y]]
 // CHECK-LABEL: func.func @"n0/1"
 // CHECK-SAME:    -> (tensor<2x5x30xf32> {dist.global_shape = array<i64: 2, 5, 90>, dist.offsets = array<i64: 0, 0, 60>, het.name = "logits"})
-// CHECK:         het.embedding {{.*}} {first_row = 60 : i64, het.unit = "embed"}
+// CHECK:         het.embedding {{.*}} {all_rows = 90 : i64, first_row = 60 : i64, het.unit = "embed"}
 // CHECK:         %[[Y:.*]] = het.matmul {{.*}} -> tensor<2x5x30xf32>
-// CHECK:         het.cross_entropy_part %[[Y]], %{{.*}} {first_class = 60 : i64
+// CHECK:         het.cross_entropy_part %[[Y]], %{{.*}} {classes = 90 : i64, first_class = 60 : i64
 // CHECK:         het.cross_entropy_backward %[[Y]], {{.*}} {first_class = 60 : i64,
 // CHECK:         het.embedding_backward {{.*}} {first_row = 60 : i64, {{.*}}rows = 30 : i64}
 // CHECK:         return %[[Y]] : tensor<2x5x30xf32>

@@ -18,8 +18,8 @@
 // CHECK:         het.gradient "w"
 // CHECK:         %[[G1:.*]] = dist.local_gradient "w" at [0, 0] of [8, 6] {het.phase = "reduce"} : tensor<8x6xf32>
 // CHECK:         %[[S1:.*]] = het.slice %[[G1]] offsets [0, 4] sizes [8, 2]
-// CHECK:         dist.send %[[S1]] to 2 channel [[B:[0-9]+]] inline {het.phase = "reduce"}
-// CHECK:         %[[R0:.*]] = dist.recv from 1 channel [[A:[0-9]+]] inline {het.phase = "reduce"} : tensor<8x4xf32>
+// CHECK:         dist.send %[[S1]] to 2 channel [[B:[0-9]+]] inline {{.*}}het.phase = "reduce"}
+// CHECK:         %[[R0:.*]] = dist.recv from 1 channel [[A:[0-9]+]] inline {{.*}}het.phase = "reduce"} : tensor<8x4xf32>
 // CHECK:         %[[G0:.*]] = dist.local_gradient "w"
 // CHECK:         %[[S0:.*]] = het.slice %[[G0]] offsets [0, 0] sizes [8, 4]
 // The parts are added in the order of ranks.
@@ -27,7 +27,7 @@
 // CHECK:         dist.norm %[[T0]]
 // CHECK-NOT:     dist.norm
 // CHECK:         dist.agree
-// CHECK:         %[[P1:.*]] = dist.recv from 2 channel [[D:[0-9]+]] inline {het.phase = "update"} : tensor<8x2xf32>
+// CHECK:         %[[P1:.*]] = dist.recv from 2 channel [[D:[0-9]+]] inline {{.*}}het.phase = "update"} : tensor<8x2xf32>
 // CHECK:         %[[P0:.*]] = dist.update "w" at [0, 0] of [8, 6] by %[[T0]] {het.phase = "update"} : tensor<8x4xf32>
 // CHECK:         dist.send %[[P0]] to 1 channel [[C:[0-9]+]] inline
 // CHECK:         %[[P:.*]] = het.concat %[[P0]], %[[P1]] {dim = 1 : i64
@@ -104,20 +104,20 @@ func.func @"n0/2"(%g: tensor<4x3xf32>) -> tensor<4x3xf32> attributes {dist.progr
 // CHECK-LABEL: func.func @"n0/0"
 // CHECK:         het.gradient "c"
 // CHECK-NEXT:    het.gradient "b"
-// CHECK-NEXT:    %[[R:.*]] = dist.recv from 1 channel [[GB:[0-9]+]] inline {het.phase = "reduce"} : tensor<8xf32>
+// CHECK-NEXT:    %[[R:.*]] = dist.recv from 1 channel [[GB:[0-9]+]] inline {{.*}}het.phase = "reduce"} : tensor<8xf32>
 // CHECK-NEXT:    het.gradient "a"
 // CHECK-NEXT:    %[[A:.*]] = dist.local_gradient "a"
 // CHECK-NEXT:    %[[C:.*]] = dist.local_gradient "c"
-// CHECK-NEXT:    dist.send %[[A]], %[[C]] to 1 channel [[GA:[0-9]+]] inline {het.phase = "reduce"} : tensor<2xf32>, tensor<4xf32>
+// CHECK-NEXT:    dist.send %[[A]], %[[C]] to 1 channel [[GA:[0-9]+]] inline {dist.label = "gradient of a and 1 more", het.phase = "reduce"} : tensor<2xf32>, tensor<4xf32>
 // CHECK:         dist.agree
-// CHECK-NEXT:    dist.recv from 1 channel [[PA:[0-9]+]] inline {het.phase = "update"} : tensor<2xf32>, tensor<4xf32>
+// CHECK-NEXT:    dist.recv from 1 channel [[PA:[0-9]+]] inline {dist.label = "new a and 1 more", het.phase = "update"} : tensor<2xf32>, tensor<4xf32>
 // CHECK-NEXT:    %[[B:.*]] = dist.update "b"
 // CHECK-NEXT:    dist.send %[[B]] to 1 channel [[PB:[0-9]+]] inline
 // CHECK-LABEL: func.func @"n0/2"
 // CHECK:         dist.send %{{.*}} to 0 channel [[GB]] inline
 // CHECK:         %[[R:.*]]:2 = dist.recv from 0 channel [[GA]] inline
 // CHECK:         dist.agree
-// CHECK-NEXT:    dist.recv from 0 channel [[PB]] inline {het.phase = "update"}
+// CHECK-NEXT:    dist.recv from 0 channel [[PB]] inline {{.*}}het.phase = "update"}
 // CHECK-NEXT:    %[[A1:.*]] = dist.update "a"
 // CHECK-NEXT:    %[[C1:.*]] = dist.update "c"
 // CHECK-NEXT:    dist.send %[[A1]], %[[C1]] to 0 channel [[PA]] inline

@@ -9,7 +9,7 @@
 // CHECK-LABEL: func.func @"n0/0"
 // CHECK-SAME:    (%[[X:.*]]: tensor<2x6xf32>, %[[W:.*]]: tensor<6x6xf32>)
 // CHECK:         %[[Y:.*]] = het.matmul %[[X]], %[[W]]
-// CHECK-NEXT:    %[[Z:.*]] = call @mul_gelu_0(%[[Y]]) {het.phase = "forward", het.unit = "block0"}
+// CHECK-NEXT:    %[[Z:.*]] = call @mul_gelu_0(%[[Y]]) {het.unit = "block0"}
 // CHECK-NEXT:    return %[[Z]]
 // CHECK-LABEL: func.func private @mul_gelu_0
 // CHECK-SAME:    (%[[A:.*]]: tensor<2x6xf32>) -> tensor<2x6xf32>
@@ -19,9 +19,9 @@
 // CHECK:         return %[[R]]
 func.func @"n0/0"(%x: tensor<2x6xf32>, %w: tensor<6x6xf32>) -> tensor<2x6xf32> attributes {dist.program = #program} {
   %c = het.constant dense<2.0> : tensor<f32>
-  %y = het.matmul %x, %w contract [1] [0] {het.unit = "block0", het.phase = "forward"} : (tensor<2x6xf32>, tensor<6x6xf32>) -> tensor<2x6xf32>
-  %m = het.mul %y, %c {het.unit = "block0", het.phase = "forward"} : (tensor<2x6xf32>, tensor<f32>) -> tensor<2x6xf32>
-  %z = het.gelu tanh %m {het.unit = "block0", het.phase = "forward"} : (tensor<2x6xf32>) -> tensor<2x6xf32>
+  %y = het.matmul %x, %w contract [1] [0] {het.unit = "block0"} : (tensor<2x6xf32>, tensor<6x6xf32>) -> tensor<2x6xf32>
+  %m = het.mul %y, %c {het.unit = "block0"} : (tensor<2x6xf32>, tensor<f32>) -> tensor<2x6xf32>
+  %z = het.gelu tanh %m {het.unit = "block0"} : (tensor<2x6xf32>) -> tensor<2x6xf32>
   return %z : tensor<2x6xf32>
 }
 

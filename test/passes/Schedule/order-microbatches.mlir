@@ -24,10 +24,10 @@
 // CHECK-DAG:     %[[G:.*]] = exec.buffer "w.gradient" gradient :
 // CHECK-DAG:     %[[M:.*]] = exec.buffer "w.m" state :
 // CHECK-DAG:     %[[V:.*]] = exec.buffer "w.v" state :
-// CHECK-DAG:     %[[SENT:.*]] = exec.event "send.0.sent" : index
-// CHECK-DAG:     %[[PRODUCED:.*]] = exec.event "send.0.produced" : index
-// CHECK-DAG:     %[[ARRIVED:.*]] = exec.event "recv.1.arrived" : index
-// CHECK-DAG:     %[[CONSUMED:.*]] = exec.event "recv.1.consumed" : index
+// CHECK-DAG:     %[[SENT:.*]] = exec.event "a to rank 1" : index
+// CHECK-DAG:     %[[PRODUCED:.*]] = exec.event "a to rank 1, produced" : index
+// CHECK-DAG:     %[[ARRIVED:.*]] = exec.event "a backward from rank 1" : index
+// CHECK-DAG:     %[[CONSUMED:.*]] = exec.event "a backward from rank 1, consumed" : index
 // CHECK:         exec.parameter "w" of [6, 6] at [0, 0] owned %[[W]] gradient %[[G]] states %[[M]], %[[V]] :
 
 // CHECK:         exec.stream "compute" {

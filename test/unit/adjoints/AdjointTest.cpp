@@ -246,8 +246,8 @@ TEST(Adjoint, Embedding) {
   // A box of a larger table: rows 2 to 4 of 6.
   checkAdjoint(
       {{"tensor<3x3xf32>"}, {"tensor<2x4xi64>", Argument::Integers, 0, 6}},
-      "%y = het.embedding %a0, %a1 {first_row = 2 : i64} : (tensor<3x3xf32>, "
-      "tensor<2x4xi64>) -> tensor<2x4x3xf32>",
+      "%y = het.embedding %a0, %a1 {first_row = 2 : i64, all_rows = 6 : i64} : "
+      "(tensor<3x3xf32>, tensor<2x4xi64>) -> tensor<2x4x3xf32>",
       "tensor<2x4x3xf32>");
 }
 

@@ -36,7 +36,7 @@ TEST(Embedding, NamesABadId) {
 TEST(Embedding, BoxOfALargerTable) {
   Kernel kernel(R"(
     func.func @k(%t: tensor<50x37xf32>, %i: tensor<18xi64>) -> tensor<18x37xf32> {
-      %y = het.embedding %t, %i {first_row = 30 : i64} : (tensor<50x37xf32>, tensor<18xi64>) -> tensor<18x37xf32>
+      %y = het.embedding %t, %i {first_row = 30 : i64, all_rows = 101 : i64} : (tensor<50x37xf32>, tensor<18xi64>) -> tensor<18x37xf32>
       return %y : tensor<18x37xf32>
     })");
   Floats table = random(50 * 37, 1), y(18 * 37);
@@ -53,6 +53,12 @@ TEST(Embedding, BoxOfALargerTable) {
         return row >= 0 && row < 50 ? table[row * 37 + e % 37] : 0;
       },
       0);
+  // Beyond the larger table, too, there is nothing.
+  ids[7] = 101;
+  ah_kernel_context context = {};
+  EXPECT_EQ(kernel({table, ids, y}, &context), 1);
+  EXPECT_EQ(context.error_index, 7);
+  EXPECT_EQ(context.error_value, 101);
 }
 
 TEST(EmbeddingBackward, SumsRowsThatMeet) {

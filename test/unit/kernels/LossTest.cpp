@@ -61,9 +61,10 @@ TEST_P(CrossEntropy, PartOfTheClasses) {
   const int64_t first = 3;
   Kernel kernel("func.func @k(%x: " + logitsType + ", %l: " + labelsType +
                 ") -> (" + rowType + ", " + rowType + R"() {
-    %e, %p = het.cross_entropy_part %x, %l {first_class = 3 : i64} : ()" +
-                logitsType + ", " + labelsType + ") -> (" + rowType + ", " +
-                rowType + R"()
+    %e, %p = het.cross_entropy_part %x, %l {first_class = 3 : i64, classes = )" +
+                std::to_string(classes + 5) +
+                R"( : i64, ignore_index = -100 : i64} : ()" + logitsType +
+                ", " + labelsType + ") -> (" + rowType + ", " + rowType + R"()
     return %e, %p : )" +
                 rowType + ", " + rowType + "\n}");
   // Below the box, its two ends, above it, ignored.
@@ -80,6 +81,12 @@ TEST_P(CrossEntropy, PartOfTheClasses) {
     EXPECT_EQ(picked[i], isHere ? logits[i * classes + index] : 0)
         << "label " << labels[i];
   }
+  // A class that no rank has.
+  labels[rows - 1] = classes + 5;
+  ah_kernel_context context = {};
+  EXPECT_EQ(kernel({logits, labels, lse, picked}, &context), 1);
+  EXPECT_EQ(context.error_index, rows - 1);
+  EXPECT_EQ(context.error_value, classes + 5);
 }
 
 TEST_P(CrossEntropy, Backward) {

@@ -163,11 +163,11 @@ TEST(EncodeProgram, EveryCommand) {
   ASSERT_TRUE(p.read) << p.errors;
   EXPECT_THAT(p.commandsOf(0),
               ElementsAre("HOOK 'hook' at 0 () [0 0 0 0]", //
-                          "WAIT 'wait' at -1 () [1 0 0 0]",
+                          "WAIT 'wait fresh' at -1 () [1 0 0 0]",
                           "ZERO 'zero w.gradient' at 0 (w.gradient) [36 0 0 0]",
                           "LOOP 'loop' at 0 () [0 3 0 0]",
                           "FEED 'feed ids' at i+1 (ids) [1 0 0 0]",
-                          "WAIT 'wait' at i+0 () [0 0 0 0]",
+                          "WAIT 'wait arrived' at i+0 () [0 0 0 0]",
                           "LAUNCH 'gelu_0 x' at i+1 (y x) [1 0 0 0]",
                           "GEMM 'gemm y' at i+0 (x w y) [0 0 0 0]",
                           "LOSS 'loss loss' at i+0 (loss) [0 0 0 0]",
@@ -180,13 +180,13 @@ TEST(EncodeProgram, EveryCommand) {
                           "AGREE 'agree' at 0 () [0 0 0 0]",
                           "UPDATE 'update w' at 0 "
                           "(w w.gradient w.m w.v) [0 0 0 0]",
-                          "RECORD 'record' at 0 () [1 0 0 0]",
+                          "RECORD 'record fresh' at 0 () [1 0 0 0]",
                           "HOOK 'hook' at 0 () [1 0 0 0]"));
   EXPECT_THAT(p.commandsOf(1),
               ElementsAre("LOOP 'loop' at 0 () [0 4 0 0]",
-                          "RECV 'recv x' at i+0 (x) [0 7 24 0]",
+                          "RECV 'recv arrived' at i+0 (x) [0 7 24 0]",
                           "END_LOOP 'loop' at 0 () [0 0 0 0]",
-                          "SEND 'send y' at 3 (y) [0 8 24 1]"));
+                          "SEND 'send fresh' at 3 (y) [0 8 24 1]"));
   // Every kind that the format has is among them.
   std::set<int> kinds;
   for (const ah_command &command : p->commands)

@@ -37,6 +37,10 @@ inline constexpr llvm::StringLiteral kScratchBytesAttr =
 /// Bytes that a tensor takes in memory; an i1 element takes one.
 int64_t sizeInBytes(mlir::RankedTensorType type);
 
+/// What traces, predictions and errors call a command: what it does, and to
+/// which unit's or parameter's buffer, or in which transfer.
+std::string nameOf(CommandOpInterface command);
+
 } // namespace autohet::exec
 
 #endif

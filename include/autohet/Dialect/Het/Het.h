@@ -18,6 +18,9 @@
 
 namespace mlir {
 class RewritePatternSet;
+namespace func {
+class FuncOp;
+} // namespace func
 } // namespace mlir
 
 #include "autohet/Dialect/Het/HetDialect.h.inc"
@@ -52,7 +55,8 @@ inline constexpr llvm::StringLiteral kVocabularyAttr = "het.vocabulary";
 inline constexpr llvm::StringLiteral kInputsUnit = "inputs";
 /// On a function: its units' names, each before those that read it.
 inline constexpr llvm::StringLiteral kUnitsAttr = "het.units";
-/// `"backward"` on the ops that differentiate built; forward ops have none.
+/// `"backward"` on the ops that differentiate built, `"reduce"` and `"update"`
+/// on those that exchange and apply gradients; forward ops have none.
 inline constexpr llvm::StringLiteral kPhaseAttr = "het.phase";
 /// On an untrained `het.parameter`: `--freeze` named it. It is a weight, placed
 /// like one, whereas other untrained parameters are tables and masks.
@@ -73,6 +77,8 @@ bool isUnsignedOp(mlir::Operation *op);
 inline constexpr llvm::StringLiteral kBatchDimAttr = "het.batch_dim";
 /// On a model function: the batch that it is for, in samples.
 inline constexpr llvm::StringLiteral kBatchSizeAttr = "het.batch_size";
+/// On an input: what feeds it where no file does.
+inline constexpr llvm::StringLiteral kKindAttr = "het.kind";
 
 /// NumPy's broadcasting of two shapes, aligned at the last dim.
 ///   [2, 3, 4] with [3, 1] -> [2, 3, 4];  [2] with [3] -> failure
@@ -82,6 +88,18 @@ broadcastShapes(llvm::ArrayRef<int64_t> lhs, llvm::ArrayRef<int64_t> rhs);
 /// Sums `value` down to `type`'s shape: the adjoint of broadcasting it up.
 mlir::Value reduceToType(mlir::OpBuilder &builder, mlir::Location loc,
                          mlir::Value value, mlir::RankedTensorType type);
+
+/// Whether kernels know the type: f16, bf16, f32, f64, i1 to i64 or ui8.
+bool isElement(mlir::Type type);
+
+/// Whether the shape is static and has no more elements than any device holds:
+/// what the dialect asks of its tensors.
+bool hasKnownSize(mlir::RankedTensorType type);
+
+/// Verifies what passes that walk a function's ops in order rely on: one block
+/// of ops without regions, which ends in a return, and static tensors of
+/// elements that kernels know as arguments and results.
+llvm::LogicalResult verifyStraightLine(mlir::func::FuncOp function);
 
 /// Verifies that `type` is a box at `offsets` of a tensor of shape `global`;
 /// both are absent where it is the whole. Also for ops of other dialects.
