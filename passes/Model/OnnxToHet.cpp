@@ -240,13 +240,14 @@ FailureOr<func::FuncOp> OnnxToHet::createFunction(func::FuncOp graph) {
     InFlightDiagnostic diagnostic = emitError(graph.getLoc())
                                     << "dims of the model are unbound: ";
     llvm::interleaveComma(unbound, diagnostic, [&](auto &entry) {
-      diagnostic << "'" << entry.first.getValue() << "' of input '"
-                 << entry.second << "'";
+      StringRef symbol = entry.first.getValue();
+      diagnostic << "'" << symbol << "' of input '" << entry.second << "' (";
+      if (symbol == batchSymbol)
+        diagnostic << "the batch: --microbatch N)";
+      else
+        diagnostic << "--dim " << symbol << "=N)";
     });
-    diagnostic << "; bind each with --dim NAME=N";
-    if (!batchSymbol.empty())
-      diagnostic << " (the batch '" << batchSymbol << "' with --microbatch)";
-    return failure();
+    return diagnostic;
   }
   for (const auto &entry : bound)
     if (!used.contains(entry.first())) {
@@ -267,7 +268,8 @@ FailureOr<func::FuncOp> OnnxToHet::createFunction(func::FuncOp graph) {
   function.setVisibility(graph.getVisibility());
   function.setAllArgAttrs(attributes);
   if (batchSize)
-    function->setAttr("het.batch_size", builder.getI64IntegerAttr(batchSize));
+    function->setAttr(het::kBatchSizeAttr,
+                      builder.getI64IntegerAttr(batchSize));
   function.addEntryBlock();
   return function;
 }

@@ -64,6 +64,7 @@ private:
   LogicalResult readPlan();
   LogicalResult preparePlanner();
   LogicalResult searchPlan();
+  FailureOr<int64_t> batchWithoutPlan();
   LogicalResult lookAtTwoSamples(func::FuncOp one);
   LogicalResult buildModels();
   LogicalResult finishPlan();
@@ -162,7 +163,7 @@ LogicalResult Compiler::choosePlan() {
   bool needsModelOnly =
       options.emit == Emit::Differentiated || options.emit == Emit::Units;
   bool isSizeFree = false;
-  if (!options.microbatch && (options.globalBatch || needsModelOnly)) {
+  if (!needsModelOnly && !options.microbatch && options.globalBatch) {
     FailureOr<int64_t> inFile = batchOf(options.modelFile, context);
     if (failed(inFile))
       return failure();
@@ -170,10 +171,13 @@ LogicalResult Compiler::choosePlan() {
   }
   if (!needsModelOnly && (cluster->devices().size() > 1 || isSizeFree))
     return success(succeeded(preparePlanner()) && succeeded(searchPlan()));
-  // 0: the batch that the file has. Units are the same for any.
+  // 0: the batch that the file has.
+  FailureOr<int64_t> size =
+      needsModelOnly ? batchWithoutPlan() : options.microbatch;
+  if (failed(size))
+    return failure();
   Replica replica;
-  replica.microbatch_size =
-      isSizeFree && needsModelOnly ? 1 : options.microbatch;
+  replica.microbatch_size = *size;
   replica.microbatches = 1;
   replica.stages.push_back({{}, {cluster->devices().front().name}, {}});
   plan.replicas = {replica};
@@ -235,6 +239,18 @@ LogicalResult Compiler::searchPlan() {
   planned = std::move(*found);
   plan = planned.best.plan;
   return success();
+}
+
+/// What is printed before there is a plan is the same for any batch: the one
+/// asked for, 0 for the file's own, or one sample where the file leaves it
+/// open.
+FailureOr<int64_t> Compiler::batchWithoutPlan() {
+  if (options.microbatch)
+    return options.microbatch;
+  FailureOr<int64_t> inFile = batchOf(options.modelFile, context);
+  if (failed(inFile))
+    return failure();
+  return *inFile ? 0 : 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -623,8 +639,10 @@ LogicalResult Compiler::run() {
     return error("--global-batch " + llvm::Twine(options.globalBatch) +
                  ": at most " + llvm::Twine(kLargestGlobalBatch));
   if (options.emit == Emit::Imported) {
-    FailureOr<OwningOpRef<ModuleOp>> model =
-        modelPhase(options.microbatch, false);
+    FailureOr<int64_t> batch = batchWithoutPlan();
+    if (failed(batch))
+      return failure();
+    FailureOr<OwningOpRef<ModuleOp>> model = modelPhase(*batch, false);
     if (failed(model))
       return failure();
     module = std::move(*model);

@@ -11,7 +11,7 @@ func.func @unsupported(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
 
 // -----
 
-// expected-error @+1 {{dims of the model are unbound: 'batch' of input 'ids', 'seq' of input 'ids'; bind each with --dim NAME=N (the batch 'batch' with --microbatch)}}
+// expected-error @+1 {{dims of the model are unbound: 'batch' of input 'ids' (the batch: --microbatch N), 'seq' of input 'ids' (--dim seq=N)}}
 func.func @unbound(%ids: tensor<?x?xi64> {onnx.dims = ["batch", "seq"], onnx.name = "ids"}) -> !onnx.value {
   %0 = onnx.node "Neg"(%ids) opset 18 {} : (tensor<?x?xi64>) -> !onnx.value
   return %0 : !onnx.value
