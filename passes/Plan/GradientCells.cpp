@@ -2,6 +2,8 @@
 
 #include "GradientCells.h"
 
+#include "autohet/Support/SplitExtent.h"
+
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include <map>
@@ -27,11 +29,14 @@ int64_t Box::elements() const {
 
 namespace {
 
+/// Where dim 0 of parameters is cut beside the ends of their boxes.
+using RowCuts = llvm::MapVector<StringAttr, SmallVector<int64_t>>;
+
 /// Walks the grid of one parameter.
 class Refinement {
 public:
   Refinement(StringAttr name, const ParameterUses &parameter,
-             std::vector<Cell> &cells)
+             ArrayRef<int64_t> rowCuts, std::vector<Cell> &cells)
       : name(name), parameter(parameter), cells(cells) {
     unsigned rank = parameter.globalShape.size();
     cuts.resize(rank);
@@ -43,6 +48,8 @@ public:
           cuts[dim].push_back(use.box.offsets[dim]);
           cuts[dim].push_back(use.box.offsets[dim] + use.box.sizes[dim]);
         }
+    if (rank > 0)
+      llvm::append_range(cuts[0], rowCuts);
     for (auto &dim : cuts) {
       llvm::sort(dim);
       dim.erase(llvm::unique(dim), dim.end());
@@ -94,12 +101,47 @@ private:
 
 } // namespace
 
-std::vector<Cell> autohet::refine(const Parameters &parameters) {
+static std::vector<Cell> refineWith(const Parameters &parameters,
+                                    const RowCuts &rowCuts) {
   std::vector<Cell> cells;
   for (auto &[name, parameter] : parameters)
     if (!parameter.held.empty() && !parameter.contributed.empty())
-      Refinement(name, parameter, cells);
+      Refinement(name, parameter, rowCuts.lookup(name), cells);
   return cells;
+}
+
+/// Cuts cells that are more than each of their holders' fair share of what
+/// these hold together into as many parts, of rows of dim 0.
+static RowCuts cutLargeCells(ArrayRef<Cell> cells, int64_t leastBytes) {
+  std::map<SmallVector<int64_t>, int64_t> sharedBytes;
+  for (const Cell &cell : cells)
+    sharedBytes[cell.holders] += cell.bytes();
+  RowCuts cuts;
+  for (const Cell &cell : cells) {
+    int64_t holders = cell.holders.size();
+    if (cell.box.sizes.empty() ||
+        cell.bytes() <= sharedBytes[cell.holders] / holders)
+      continue;
+    int64_t parts = std::min({holders, cell.box.sizes.front(),
+                              cell.bytes() / std::max<int64_t>(leastBytes, 1)});
+    if (parts < 2)
+      continue;
+    for (int64_t offset :
+         partOffsets(splitExtentEvenly(cell.box.sizes.front(), parts)))
+      cuts[cell.name].push_back(cell.box.offsets.front() + offset);
+  }
+  return cuts;
+}
+
+std::vector<Cell> autohet::refine(const Parameters &parameters,
+                                  std::optional<int64_t> spreadFromBytes) {
+  std::vector<Cell> cells = refineWith(parameters, {});
+  if (!spreadFromBytes)
+    return cells;
+  // A new grid of the whole parameter: who assembles a box from cells relies on
+  // cuts that go through.
+  RowCuts cuts = cutLargeCells(cells, *spreadFromBytes);
+  return cuts.empty() ? cells : refineWith(parameters, cuts);
 }
 
 void autohet::chooseOwners(MutableArrayRef<Cell> cells, bool spread,

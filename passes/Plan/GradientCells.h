@@ -11,6 +11,7 @@
 #ifndef AUTOHET_PASSES_PLAN_GRADIENTCELLS_H
 #define AUTOHET_PASSES_PLAN_GRADIENTCELLS_H
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/MapVector.h"
@@ -73,7 +74,13 @@ struct Bucket {
 /// still a part of its parameter: its gradient is zero, and it has weight
 /// decay; a parameter without any gradient has no cells, as to PyTorch it has
 /// no gradient to apply. Owners are not chosen yet.
-std::vector<Cell> refine(const Parameters &parameters);
+///
+/// With `spreadFromBytes`, a cell that is more than its holders' fair share of
+/// what they hold together is cut into rows, a part a holder, so that one table
+/// does not make one owner. No part has less than so many bytes: a message has
+/// to be worth it.
+std::vector<Cell> refine(const Parameters &parameters,
+                         std::optional<int64_t> spreadFromBytes = std::nullopt);
 
 /// Largest cells first, each to the holder that owns least so far; to
 /// `preferred` where that holds the cell; to the first where `spread` is off.

@@ -70,7 +70,9 @@ def SynchronizeGradients : Pass<"dist-synchronize-gradients", "::mlir::ModuleOp"
     *Requires:* functions with `#dist.program`; gradients end in `het.gradient`.
 
     *Does:* cuts each parameter into the common refinement of all devices'
-    boxes. Every slice has one owner among its holders. Slices of equal holders,
+    boxes. Every slice has one owner among its holders; one that is more than
+    their fair share is cut into rows first, so that state and updates are
+    balanced. Slices of equal holders,
     contributors and owner form buckets, each one message a direction. Holders
     send their part of the gradient to the owner, which adds the parts in rank
     order, counts the slices in the norm, updates after the agreement, and sends

@@ -37,6 +37,10 @@ namespace {
 constexpr int64_t kFirstChannel = int64_t(1) << 19;
 constexpr int64_t kEndChannel = dist::kMaxChannels;
 
+/// Less of a slice goes to one owner: a part is put together with the others
+/// before the next forward, while a whole slice may arrive during it.
+constexpr int64_t kLeastPartBytes = int64_t(1) << 20;
+
 using Programs = std::map<int64_t, func::FuncOp>; // by rank
 
 template <typename OpT>
@@ -394,7 +398,9 @@ struct SynchronizeGradients
     if (failed(found))
       return signalPassFailure();
     const Parameters &parameters = *found;
-    std::vector<Cell> cells = refine(parameters);
+    std::vector<Cell> cells = refine(
+        parameters,
+        stateOwner == "spread" ? std::optional(kLeastPartBytes) : std::nullopt);
     chooseOwners(cells, /*spread=*/stateOwner != "first", preferred);
     std::vector<Bucket> buckets = formBuckets(cells, bucketBytes);
     if (kFirstChannel + 2 * int64_t(buckets.size()) > kEndChannel) {

@@ -161,3 +161,37 @@ func.func @"n0/0"() attributes {dist.program = #dist.program<device = "n0/0", ra
     global_batch = 2>} {
   return
 }
+
+// -----
+
+// A table beside little else: its rows are spread over its holders. What each
+// updates it sends to the other, and both put the parts together.
+// CHECK-LABEL: func.func @"n0/5"
+// CHECK:         %[[G:.*]] = dist.local_gradient "wte" at [0, 0] of [65536, 8] {{.*}} : tensor<65536x8xf32>
+// CHECK-NEXT:    het.slice %[[G]] offsets [{{0|32768}}, 0] sizes [32768, 8] strides [1, 1]
+// CHECK:         %[[NEW:.*]] = dist.recv from 1 channel {{.*}} inline {dist.label = "new wte", {{.*}} : tensor<32768x8xf32>
+// CHECK:         %[[OWN:.*]] = dist.update "wte" at [0, 0] of [65536, 8] {{.*}} : tensor<32768x8xf32>
+// CHECK:         dist.send %[[OWN]] to 1
+// CHECK:         %[[ALL:.*]] = het.concat %[[OWN]], %[[NEW]] {dim = 0 : i64
+// CHECK:         dist.store_parameter "wte" %[[ALL]] at [0, 0] of [65536, 8]
+// CHECK-LABEL: func.func @"n0/2"
+// CHECK:         dist.update "wte" at [32768, 0] of [65536, 8] {{.*}} : tensor<32768x8xf32>
+//
+// FIRST-LABEL: func.func @"n0/5"
+// FIRST:         dist.update "wte" at [0, 0] of [65536, 8] {{.*}} : tensor<65536x8xf32>
+// FIRST-LABEL: func.func @"n0/2"
+// FIRST-NOT:     dist.update
+func.func @"n0/5"(%g: tensor<65536x8xf32>) attributes {dist.program = #dist.program<device = "n0/5",
+    rank = 0, world = 2, replica = 0, stage = 0, stages = 1, microbatches = 1, microbatch_size = 2,
+    first_sample = 0, global_batch = 4>} {
+  %0 = het.parameter "wte" : tensor<65536x8xf32>
+  het.gradient "wte" %g {het.phase = "backward"} : tensor<65536x8xf32>
+  return
+}
+func.func @"n0/2"(%g: tensor<65536x8xf32>) attributes {dist.program = #dist.program<device = "n0/2",
+    rank = 1, world = 2, replica = 1, stage = 0, stages = 1, microbatches = 1, microbatch_size = 2,
+    first_sample = 2, global_batch = 4>} {
+  %0 = het.parameter "wte" : tensor<65536x8xf32>
+  het.gradient "wte" %g {het.phase = "backward"} : tensor<65536x8xf32>
+  return
+}
