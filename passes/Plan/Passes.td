@@ -49,7 +49,8 @@ def ShardStages : Pass<"dist-shard-stages", "::mlir::ModuleOp"> {
     of attention, hidden elements of the MLP and the vocabulary are divided in
     proportion to the weights; other ops follow their operands by their sharding
     rules. A partial sum that is read whole is summed in rank order (the same
-    on every rank); what is split and read whole is gathered.
+    on every rank; a large one among three or more ranks in slices, each by one
+    rank); what is split and read whole is gathered.
 
     *Ensures:* one function a device, with `#dist.program`, on local tensors;
     transfers name ranks.

@@ -8,6 +8,7 @@
 
 #include "StageSharder.h"
 
+#include "autohet/Support/SplitExtent.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
@@ -126,16 +127,87 @@ SmallVector<StageSharder::Locals> StageSharder::exchange(const Locals &values) {
   return all;
 }
 
+/// From so many bytes on, a second round costs less than what it saves.
+static constexpr int64_t kBytesToSumInSlices = int64_t(1) << 16;
+
+/// Whether each rank had better sum a slice: of n ranks, each then sends
+/// 2 (n - 1) / n of the value instead of n - 1 times all of it.
+static bool sumsInSlices(RankedTensorType type, unsigned ranks) {
+  return ranks >= 3 &&
+         type.getNumElements() * type.getElementTypeBitWidth() / 8 >=
+             kBytesToSumInSlices;
+}
+
+/// Each rank's slices of its own value, sent to the ranks that sum them; by
+/// rank, what it has of all.
+SmallVector<StageSharder::Locals>
+StageSharder::exchangeSlices(const Locals &flat, ArrayRef<het::Part> slices) {
+  int64_t channel = nextChannel++;
+  Location loc = stamp.source->getLoc();
+  unsigned size = getNumRanks();
+  SmallVector<Locals> all(size, Locals(size));
+  for (unsigned rank = 0; rank < size; ++rank) {
+    auto type = typeOf(flat[rank]);
+    auto slice = [&](unsigned owner) {
+      return createSlice(on(rank), loc, flat[rank],
+                         Box(type, 0, slices[owner]));
+    };
+    all[rank][rank] = slice(rank);
+    for (unsigned other = 0; other < size; ++other)
+      if (other != rank)
+        dist::SendOp::create(on(rank), loc, slice(other), ranks[other], channel,
+                             true);
+    auto own =
+        RankedTensorType::get({slices[rank].size}, type.getElementType());
+    for (unsigned other = 0; other < size; ++other)
+      if (other != rank)
+        all[rank][other] = dist::RecvOp::create(on(rank), loc, own,
+                                                ranks[other], channel, true)
+                               .getResult();
+  }
+  return all;
+}
+
+/// The sum as `exchangeSums` gives it, to the bit: each rank sums one slice in
+/// rank order and sends it to the others.
+StageSharder::Locals StageSharder::exchangeSumsInSlices(const Locals &partial) {
+  Location loc = stamp.source->getLoc();
+  auto type = typeOf(partial.front());
+  int64_t elements = type.getNumElements();
+  SmallVector<het::Part> slices =
+      het::consecutiveParts(splitExtentEvenly(elements, getNumRanks()));
+  Locals flat, sums, result;
+  for (unsigned rank = 0; rank < getNumRanks(); ++rank)
+    flat.push_back(het::ReshapeOp::create(on(rank), loc, partial[rank],
+                                          ArrayRef<int64_t>{elements}));
+  SmallVector<Locals> pieces = exchangeSlices(flat, slices);
+  for (unsigned rank = 0; rank < getNumRanks(); ++rank)
+    sums.push_back(sumInOrder(rank, pieces[rank]));
+  SmallVector<Locals> all = exchange(sums);
+  for (unsigned rank = 0; rank < getNumRanks(); ++rank) {
+    Value joined = het::ConcatOp::create(on(rank), loc, all[rank], 0);
+    result.push_back(
+        het::ReshapeOp::create(on(rank), loc, joined, type.getShape()));
+  }
+  return result;
+}
+
+/// The sum of what `rank` has from all, in rank order.
+Value StageSharder::sumInOrder(unsigned rank, const Locals &parts) {
+  Value sum = parts.front();
+  for (Value part : ArrayRef<Value>(parts).drop_front())
+    sum = het::AddOp::create(on(rank), stamp.source->getLoc(), sum, part);
+  return sum;
+}
+
 /// The sum in rank order, on every rank.
 StageSharder::Locals StageSharder::exchangeSums(const Locals &partial) {
+  if (sumsInSlices(typeOf(partial.front()), getNumRanks()))
+    return exchangeSumsInSlices(partial);
   Locals result;
   SmallVector<Locals> all = exchange(partial);
-  for (unsigned rank = 0; rank < getNumRanks(); ++rank) {
-    Value sum = all[rank].front();
-    for (Value part : ArrayRef<Value>(all[rank]).drop_front())
-      sum = het::AddOp::create(on(rank), stamp.source->getLoc(), sum, part);
-    result.push_back(sum);
-  }
+  for (unsigned rank = 0; rank < getNumRanks(); ++rank)
+    result.push_back(sumInOrder(rank, all[rank]));
   return result;
 }
 

@@ -49,6 +49,10 @@ private:
   Locals gather(const Locals &parts, const Layout &layout,
                 mlir::RankedTensorType whole);
   Locals exchangeSums(const Locals &partial);
+  Locals exchangeSumsInSlices(const Locals &partial);
+  llvm::SmallVector<Locals> exchangeSlices(const Locals &flat,
+                                           llvm::ArrayRef<het::Part> slices);
+  mlir::Value sumInOrder(unsigned rank, const Locals &parts);
 
   //===--- het::ShardBuilder ---===//
   unsigned getNumRanks() const override { return ranks.size(); }

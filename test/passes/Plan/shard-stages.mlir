@@ -262,3 +262,39 @@ func.func @r0.s1() attributes {dist.stage = #second} {
   %a = dist.recv from 0 channel 0 : tensor<2x8xf32>
   return
 }
+
+// -----
+
+#stage = #dist.stage<replica = 0, stage = 0, stages = 1, world = 3, ranks = [0, 1, 2], weights = [1, 1, 1],
+    devices = ["n0/0", "n0/1", "n0/2"], microbatches = 4, microbatch_size = 2, first_sample = 0, global_batch = 8>
+
+// A large sum among three: each rank sums a third, in rank order, and sends that
+// to the others.
+// CHECK-LABEL: func.func @"n0/1"
+// CHECK:         %[[P:.*]] = het.matmul {{.*}} -> tensor<2x10000xf32>
+// CHECK-NEXT:    %[[F:.*]] = het.reshape %[[P]] to [20000]
+// CHECK-NEXT:    %[[OWN:.*]] = het.slice %[[F]] offsets [6667] sizes [6667] strides [1]
+// CHECK-NEXT:    %[[A:.*]] = het.slice %[[F]] offsets [0] sizes [6667] strides [1]
+// CHECK-NEXT:    dist.send %[[A]] to 0 channel [[C:[0-9]+]] inline
+// CHECK-NEXT:    %[[B:.*]] = het.slice %[[F]] offsets [13334] sizes [6666] strides [1]
+// CHECK-NEXT:    dist.send %[[B]] to 2 channel [[C]] inline
+// CHECK-NEXT:    %[[R0:.*]] = dist.recv from 0 channel [[C]] inline : tensor<6667xf32>
+// CHECK-NEXT:    %[[R2:.*]] = dist.recv from 2 channel [[C]] inline : tensor<6667xf32>
+// CHECK-NEXT:    %[[S:.*]] = het.add %[[R0]], %[[OWN]]
+// CHECK-NEXT:    %[[SUM:.*]] = het.add %[[S]], %[[R2]]
+// CHECK-NEXT:    dist.send %[[SUM]] to 0 channel [[D:[0-9]+]] inline
+// CHECK-NEXT:    dist.send %[[SUM]] to 2 channel [[D]] inline
+// CHECK-NEXT:    %[[S0:.*]] = dist.recv from 0 channel [[D]] inline : tensor<6667xf32>
+// CHECK-NEXT:    %[[S2:.*]] = dist.recv from 2 channel [[D]] inline : tensor<6666xf32>
+// CHECK-NEXT:    %[[J:.*]] = het.concat %[[S0]], %[[SUM]], %[[S2]] {dim = 0 : i64}
+// CHECK-NEXT:    %[[Y:.*]] = het.reshape %[[J]] to [2, 10000]
+// CHECK-NEXT:    het.tanh %[[Y]]
+func.func @r0.s0(%x: tensor<2x6xf32>) -> (tensor<2x10000xf32> {het.name = "y"}) attributes {dist.stage = #stage} {
+  %up = het.parameter "up" : tensor<6x9xf32>
+  %u = het.matmul %x, %up contract [1] [0] : (tensor<2x6xf32>, tensor<6x9xf32>) -> tensor<2x9xf32>
+  %a = het.relu %u : (tensor<2x9xf32>) -> tensor<2x9xf32>
+  %down = het.parameter "down" : tensor<9x10000xf32>
+  %y = het.matmul %a, %down contract [1] [0] : (tensor<2x9xf32>, tensor<9x10000xf32>) -> tensor<2x10000xf32>
+  %z = het.tanh %y : (tensor<2x10000xf32>) -> tensor<2x10000xf32>
+  return %z : tensor<2x10000xf32>
+}
