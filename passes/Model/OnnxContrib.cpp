@@ -118,7 +118,8 @@ static LogicalResult convertEmbedNorm(OnnxNode &node, Results &results) {
                         << " and positions " << node.type(3) << " do not fit";
   OnnxMath math(node);
   auto lookup = [&](Value table, Value ids) -> Value {
-    return node.create<het::EmbeddingOp>(table, ids, IntegerAttr());
+    return node.create<het::EmbeddingOp>(table, ids, IntegerAttr(),
+                                         IntegerAttr());
   };
   Value sum = lookup(node.operand(2), node.operand(0));
   sum = math.add(

@@ -91,8 +91,9 @@ Value GraphBuilder::parameterColumns(const llvm::Twine &name, int64_t first,
 
 Value GraphBuilder::embedding(const llvm::Twine &table, int64_t rows,
                               int64_t hidden, Value ids) {
-  return het::EmbeddingOp::create(
-      builder, loc, parameter(table, {rows, hidden}), ids, IntegerAttr());
+  return het::EmbeddingOp::create(builder, loc,
+                                  parameter(table, {rows, hidden}), ids,
+                                  IntegerAttr(), IntegerAttr());
 }
 
 Value GraphBuilder::product(Value x, Value weight, int64_t contracted) {
