@@ -11,8 +11,11 @@
 include "mlir/IR/CommonTypeConstraints.td"
 
 def Het_Float : AnyTypeOf<[F16, BF16, F32, F64], "f16, bf16, f32 or f64">;
-def Het_Int : AnyTypeOf<[I1, I8, I16, I32, I64, UI8], "i1, i8, i16, i32, i64 or ui8">;
-def Het_Element : AnyTypeOf<[Het_Float, Het_Int], "f16 to f64 or i1 to i64">;
+// Numbers as files store them; only casts and what moves elements know them.
+def Het_SmallFloat : AnyTypeOf<[F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F4E2M1FN]>;
+def Het_Int : AnyTypeOf<[I1, I<2>, I<4>, I8, I16, I32, I64, UI<2>, UI<4>, UI8, UI16, UI32, UI64],
+    "1- to 64-bit integer">;
+def Het_Element : AnyTypeOf<[Het_Float, Het_SmallFloat, Het_Int], "number">;
 
 class Het_TensorOf<list<Type> elements>
     : RankedTensorOf<elements, [

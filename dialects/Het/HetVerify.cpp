@@ -35,12 +35,16 @@ ArrayRef<int64_t> GradientOp::getWholeShape() {
 }
 
 bool autohet::het::isElement(Type type) {
-  if (isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(type) ||
-      type.isUnsignedInteger(8))
+  if (isa<Float16Type, BFloat16Type, Float32Type, Float64Type, Float8E4M3FNType,
+          Float8E4M3FNUZType, Float8E5M2Type, Float8E5M2FNUZType,
+          Float4E2M1FNType>(type))
     return true;
-  return llvm::any_of(
-      std::initializer_list<unsigned>{1, 8, 16, 32, 64},
-      [&](unsigned bits) { return type.isSignlessInteger(bits); });
+  auto integer = dyn_cast<IntegerType>(type);
+  if (!integer || integer.isSigned())
+    return false;
+  if (integer.getWidth() == 1)
+    return integer.isSignless();
+  return integer.getWidth() <= 64 && llvm::isPowerOf2_32(integer.getWidth());
 }
 
 bool autohet::het::hasKnownSize(RankedTensorType type) {

@@ -13,7 +13,7 @@ func.func @update_c2(%g: tensor<4xf32>) {
 // -----
 
 func.func @send_ranked(%x: tensor<*xf32>) {
-  // expected-error @+1 {{operand #0 must be variadic of static tensor (2^40 elements at most) of f16 to f64 or i1 to i64 values, but got 'tensor<*xf32>'}}
+  // expected-error @+1 {{operand #0 must be variadic of static tensor (2^40 elements at most) of number values, but got 'tensor<*xf32>'}}
   "dist.send"(%x) <{peer = 1 : i64, channel = 0 : i64}> : (tensor<*xf32>) -> ()
   return
 }
@@ -21,7 +21,7 @@ func.func @send_ranked(%x: tensor<*xf32>) {
 // -----
 
 func.func @recv_ranked() {
-  // expected-error @+1 {{result #0 must be variadic of static tensor (2^40 elements at most) of f16 to f64 or i1 to i64 values, but got 'tensor<*xf32>'}}
+  // expected-error @+1 {{result #0 must be variadic of static tensor (2^40 elements at most) of number values, but got 'tensor<*xf32>'}}
   %0 = "dist.recv"() <{peer = 1 : i64, channel = 0 : i64}> : () -> tensor<*xf32>
   return
 }

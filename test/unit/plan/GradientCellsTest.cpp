@@ -122,12 +122,10 @@ TEST_F(GradientCells, WhatNobodyReads) {
 
 /// A table beside little else: one owner would have nearly all of it.
 TEST_F(GradientCells, LargeCellsAreCutIntoRowsOfTheirHolders) {
-  ParameterUses &table = parameter("table", {10, 4}); // 160 bytes
-  ParameterUses &norm = parameter("norm", {4});
-  for (int64_t rank : {1, 4, 6}) {
-    trainBox(table, rank, {0, 0}, {10, 4});
-    trainBox(norm, rank, {0}, {4});
-  }
+  for (int64_t rank : {1, 4, 6})
+    trainBox(parameter("table", {10, 4}), rank, {0, 0}, {10, 4}); // 160 bytes
+  for (int64_t rank : {1, 4, 6})
+    trainBox(parameter("norm", {4}), rank, {0}, {4});
   auto rowsOf = [&](std::optional<int64_t> spreadFromBytes) {
     std::vector<int64_t> rows;
     std::vector<Cell> cells = refine(parameters, spreadFromBytes);

@@ -89,7 +89,7 @@ broadcastShapes(llvm::ArrayRef<int64_t> lhs, llvm::ArrayRef<int64_t> rhs);
 mlir::Value reduceToType(mlir::OpBuilder &builder, mlir::Location loc,
                          mlir::Value value, mlir::RankedTensorType type);
 
-/// Whether kernels know the type: f16, bf16, f32, f64, i1 to i64 or ui8.
+/// Whether programs know the type: what HetTypes.td calls a number.
 bool isElement(mlir::Type type);
 
 /// Whether the shape is static and has no more elements than any device holds:
