@@ -147,7 +147,11 @@ public:
     MappingReader reader(tree, "a plan", errors);
     reader.requireFormat(1);
     if (const Tree *hash = reader.get("structure_hash"))
-      readHash(*hash, "'structure_hash'", plan.structure_hash, errors);
+      if (readHash(*hash, "'structure_hash'", plan.structure_hash, errors) &&
+          plan.structure_hash == 0)
+        errors.add(hash->location,
+                   "'structure_hash' is 0, which is no model's; a plan for any "
+                   "model has no such key");
     reader.required("global_batch", plan.global_batch, 1);
     readName(reader, "optimizer", "none, sgd, adam, adamw", parseOptimizer,
              plan.optimizer);

@@ -7,6 +7,12 @@
 
 namespace autohet::runtime {
 
+// A text of a damaged file may be of any length; a message may not.
+static std::string shortened(const std::string &text) {
+  constexpr size_t longest = 200;
+  return text.size() <= longest ? text : text.substr(0, longest) + "...";
+}
+
 void Fields::allow(std::initializer_list<const char *> known) const {
   for (auto &[key, value] : object.fields) {
     bool found = false;
@@ -16,7 +22,7 @@ void Fields::allow(std::initializer_list<const char *> known) const {
       names += (names.empty() ? "" : ", ") + std::string(name);
     }
     if (!found)
-      wrong("unknown key '" + key + "'; known: " + names);
+      wrong("unknown key '" + shortened(key) + "'; known: " + names);
   }
 }
 
@@ -59,8 +65,9 @@ uint64_t Fields::hash(const char *key, const std::string &prefix) const {
     good = error == std::errc() && stop == end;
   }
   if (!good)
-    wrong(std::string("'") + key + "' is '" + text + "', wanted '" + prefix +
-          "' and 16 hexadecimal digits");
+    wrong(std::string("'") + key + "' is '" + shortened(text) + "', wanted " +
+          (prefix.empty() ? "" : "'" + prefix + "' and ") +
+          "16 hexadecimal digits");
   return value;
 }
 

@@ -93,10 +93,13 @@ static void setBetas(NodeOptions &o, const std::string &text) {
       real(text.substr(separator + 1), 0, std::nextafter(1.0, 0.0), wanted);
 }
 
-// A member that is the option's text.
+// A member that is the option's text; empty it would mean "not given".
 static auto text(std::string NodeOptions::*member) {
-  return
-      [member](NodeOptions &o, const std::string &value) { o.*member = value; };
+  return [member](NodeOptions &o, const std::string &value) {
+    if (value.empty())
+      fail(AH_ERROR_INPUT, "found nothing, wanted a value");
+    o.*member = value;
+  };
 }
 static auto count(int64_t NodeOptions::*member) {
   return [member](NodeOptions &o, const std::string &value) {
@@ -348,6 +351,9 @@ NodeOptions parseOptions(int argc, char **argv) {
     bool optional = option->value && option->value[0] == '[';
     if (!option->value && equals != std::string::npos)
       fail(AH_ERROR_INPUT, "option --%s takes no value", name.c_str());
+    if (optional && equals != std::string::npos && value.empty())
+      fail(AH_ERROR_INPUT, "option --%s: found nothing behind '='; see --help",
+           name.c_str());
     if (option->value && !optional && equals == std::string::npos) {
       if (++index == argc)
         fail(AH_ERROR_INPUT, "option --%s needs a value: %s", name.c_str(),

@@ -8,16 +8,36 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <functional>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace autohet::runtime {
 
-LineFile::LineFile(const std::string &path, bool append)
-    : file(fopen(path.c_str(), append ? "a" : "w"), fclose), path(path) {
+/// Emptied only once it is ours: two runs in one file would be taken for one.
+static FILE *openLines(const std::string &path, bool append) {
+  int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  FILE *file = fd < 0 ? nullptr : fdopen(fd, "w");
   if (!file)
     fail(AH_ERROR_SYSTEM, "cannot write '%s': %s", path.c_str(),
          strerror(errno));
+  struct stat status;
+  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+    return file; // a terminal, a pipe
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    fclose(file);
+    fail(AH_ERROR_INPUT, "'%s' is being written by another run", path.c_str());
+  }
+  if (append ? fseek(file, 0, SEEK_END) != 0 : ftruncate(fd, 0) != 0)
+    fail(AH_ERROR_SYSTEM, "cannot write '%s': %s", path.c_str(),
+         strerror(errno));
+  return file;
 }
+
+LineFile::LineFile(const std::string &path, bool append)
+    : file(openLines(path, append), fclose), path(path) {}
 
 void LineFile::write(const std::string &line) {
   if (fprintf(file.get(), "%s\n", line.c_str()) < 0 || fflush(file.get()) != 0)

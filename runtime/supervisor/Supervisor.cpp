@@ -277,13 +277,17 @@ void Supervisor::reapWorkers() {
     while (worker.channel.next(frame))
       onWorkerFrame(worker, frame);
     worker.channel.close();
-    if (state == State::Failed)
-      continue; // told to, or killed
+    std::string what = manifest.describeRank(worker.rank) + ", process " +
+                       std::to_string(pid) + ", " + describeStatus(status);
+    if (state == State::Failed) {
+      // It was told to end; a signal that is not ours is a cause of its own.
+      if (!killed && WIFSIGNALED(status))
+        say("error: also " + what);
+      continue;
+    }
     if (worker.hasEnded && WIFEXITED(status) &&
         (state != State::Succeeded || WEXITSTATUS(status) == 0))
       continue; // has said how its work ended
-    std::string what = manifest.describeRank(worker.rank) + ", process " +
-                       std::to_string(pid) + ", " + describeStatus(status);
     if (state == State::Succeeded) {
       say("after the job's end, " + what);
       state = State::Failed;

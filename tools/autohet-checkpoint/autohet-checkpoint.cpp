@@ -125,9 +125,9 @@ static void run(int argc, char **argv) {
       return;
     }
     if (word == "--step" || word.rfind("--step=", 0) == 0) {
-      std::string value = word.size() > 7  ? word.substr(7)
-                          : ++index < argc ? argv[index]
-                                           : "";
+      if (word == "--step" && ++index == argc)
+        fail(AH_ERROR_INPUT, "option --step needs a value: N");
+      std::string value = word == "--step" ? argv[index] : word.substr(7);
       char *end;
       step = strtoll(value.c_str(), &end, 10);
       if (value.empty() || *end || step < 0)

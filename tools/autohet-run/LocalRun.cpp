@@ -129,7 +129,7 @@ private:
   std::set<std::string> errors;
   int signalFd = -1;
   int exitStatus = 0;
-  bool anyFailed = false, asked = false;
+  bool anyFailed = false, asked = false, killed = false;
   Clock::time_point failedAt;
 
   void openSignals();
@@ -259,6 +259,14 @@ void LocalRun::hurry() {
   double waited_s =
       std::chrono::duration<double>(Clock::now() - failedAt).count();
   if (waited_s > killAfter_s) {
+    if (!killed)
+      for (const Node &node : nodes)
+        if (node.pid > 0)
+          fprintf(stderr,
+                  "autohet-run: the supervisor of node %s has not ended within "
+                  "%d s of the failure (stopped?); killing it\n",
+                  node.name.c_str(), int(killAfter_s));
+    killed = true;
     signalAll(SIGKILL);
   } else if (waited_s > askAfter_s && !asked) {
     asked = true;

@@ -78,6 +78,8 @@ TEST(PlanFile, Refuses) {
   EXPECT_THAT(refuse("\"microbatches\": 5", "\"microbatches\": \"5\""),
               HasSubstr("must be a whole number, found the text '5'"));
   EXPECT_THAT(refuse("0123456789abcdef", "123"), HasSubstr("16 lower-case"));
+  EXPECT_THAT(refuse("0123456789abcdef", "0000000000000000"),
+              HasSubstr("'structure_hash' is 0, which is no model's"));
   EXPECT_THAT(refuse("[\"n2/0\", \"n2/1\"]", "[]"),
               HasSubstr("error: 'devices' is empty"));
   EXPECT_THAT(refuse("[\"embed..head\"]", "[]"),

@@ -55,6 +55,8 @@ TEST(Node, WrongOptionsAreNamedBeforeAnythingStarts) {
        {std::pair("--stepz 3", "unknown option '--stepz'"),
         {"--steps -3", "option --steps: found '-3', wanted a natural number"},
         {"--steps", "option --steps needs a value: N"},
+        {"--data ''", "option --data: found nothing, wanted a value"},
+        {"--resume=", "option --resume: found nothing behind '='"},
         {"--betas 0.9",
          "option --betas: found '0.9', wanted two numbers, B1,B2"},
         {"--schedule step",
