@@ -169,8 +169,8 @@ std::unique_ptr<CheckpointReader> Trainer::openCheckpoint() {
   std::string folder = options.checkpoints + "/" + stepFolderName(step);
   log(format("resuming from '%s', %llu steps done", folder.c_str(),
              (unsigned long long)step));
-  for (auto [isGiven, name] : {std::pair(options.init, "init"),
-                               {!options.weights.empty(), "weights"}})
+  for (auto [isGiven, name] :
+       {std::pair(options.init, "init"), {!options.weights.empty(), "weights"}})
     if (isGiven)
       log(format("option --%s: trained parameters have the checkpoint's values",
                  name));

@@ -159,11 +159,12 @@ static void readNode(const Json &json, const std::string &where,
       .text("executable", node.executable)
       .text("address", node.address, false);
   // The executables lie beside the manifest; it starts nothing else.
-  if (error.empty() &&
-      (node.executable.empty() || node.executable[0] == '.' ||
-       node.executable.find('/') != std::string::npos))
-    error = where + ".executable: expected the name of a file in this folder, "
-            "found \"" + node.executable + "\"";
+  if (error.empty() && (node.executable.empty() || node.executable[0] == '.' ||
+                        node.executable.find('/') != std::string::npos))
+    error = where +
+            ".executable: expected the name of a file in this folder, "
+            "found \"" +
+            node.executable + "\"";
   if (const Json *target = reader.get("target", Json::Object, false)) {
     Reader inner(*target, where + ".target", error);
     inner.text("triple", node.triple, false);
