@@ -73,8 +73,9 @@ FailureOr<Value> autohet::rotateHeads(OnnxNode &node, Value value, Value cos,
                         << ", wanted [" << x[0] << ", " << x[2] << "]";
   SmallVector<int64_t> rows{at[0], 1, at[1], table.getDimSize(1)};
   for (Value *side : {&cos, &sin})
-    *side = node.reshape(
-        node.create<het::EmbeddingOp>(*side, positions, IntegerAttr()), rows);
+    *side = node.reshape(node.create<het::EmbeddingOp>(
+                             *side, positions, IntegerAttr(), IntegerAttr()),
+                         rows);
   return node.create<het::RotaryOp>(value, cos, sin, interleaved,
                                     /*inverse=*/false);
 }
