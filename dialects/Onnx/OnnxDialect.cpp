@@ -9,6 +9,7 @@
 #include "autohet/Support/Extents.h"
 
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -35,6 +36,24 @@ void OnnxDialect::initialize() {
 #define GET_OP_LIST
 #include "autohet/Dialect/Onnx/OnnxOps.cpp.inc"
       >();
+}
+
+/// The value that an input of a graph is bound to is one of its type.
+LogicalResult OnnxDialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                    unsigned argument,
+                                                    NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (attribute.getName() != kValueAttr || !function)
+    return success();
+  Type type = function.getArgumentTypes()[argument];
+  auto value = dyn_cast<ElementsAttr>(attribute.getValue());
+  if (value && value.getType() == type)
+    return success();
+  InFlightDiagnostic error = op->emitOpError("argument ")
+                             << argument << ": '" << kValueAttr
+                             << "' must be elements of type " << type;
+  return value ? error << ", but has type " << value.getType()
+               : error << ", but is " << attribute.getValue();
 }
 
 LogicalResult InitializerOp::verify() {

@@ -25,6 +25,7 @@ def Onnx_Dialect : Dialect {
     for the graph's inputs and its constants.
   }];
   let useDefaultTypePrinterParser = 1;
+  let hasRegionArgAttrVerify = 1;
 }
 
 class Onnx_Op<string mnemonic, list<Trait> traits = []> : Op<Onnx_Dialect, mnemonic, traits>;

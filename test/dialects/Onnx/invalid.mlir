@@ -29,3 +29,17 @@ func.func @size() {
   %w = onnx.initializer "w" file "m.onnx" offset 0 bytes 4 : tensor<2xf32>
   return
 }
+
+// -----
+
+// expected-error @+1 {{argument 0: 'onnx.value' must be elements of type 'tensor<2xi64>', but is "x"}}
+func.func @bound_value(%x: tensor<2xi64> {onnx.value = "x"}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0: 'onnx.value' must be elements of type 'tensor<2xi64>', but has type 'tensor<3xi64>'}}
+func.func @bound_type(%x: tensor<2xi64> {onnx.value = dense<1> : tensor<3xi64>}) {
+  return
+}
