@@ -21,6 +21,7 @@ func::FuncOp autohet::modelOf(ModuleOp module) {
 
 FailureOr<OwningOpRef<ModuleOp>> autohet::placeModels(ModelsBySize &models,
                                                       const Plan &plan,
+                                                      const Cluster &cluster,
                                                       MLIRContext &context) {
   // Copies, for another plan may have to be tried; sizes that this one lacks
   // belong to one that did not fit.
@@ -37,6 +38,11 @@ FailureOr<OwningOpRef<ModuleOp>> autohet::placeModels(ModelsBySize &models,
   }
   (*module)->setAttr(dist::kPlanAttr,
                      StringAttr::get(&context, formatPlan(plan)));
+  SmallVector<StringRef> nodes;
+  for (const Node &node : cluster.nodes)
+    nodes.push_back(node.name);
+  (*module)->setAttr(dist::kNodesAttr,
+                     Builder(&context).getStrArrayAttr(nodes));
   PlanPipelineOptions pipeline;
   pipeline.stateOwner = plan.state_owner;
   PassManager passes(&context);

@@ -3,6 +3,7 @@
 #ifndef AUTOHET_TOOLS_OPTIONS_PROGRAMS_H
 #define AUTOHET_TOOLS_OPTIONS_PROGRAMS_H
 
+#include "autohet/Cluster/Cluster.h"
 #include "autohet/Plan/Plan.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,9 +19,11 @@ using ModelsBySize =
 /// The function of a module that readModel() made.
 mlir::func::FuncOp modelOf(mlir::ModuleOp module);
 
-/// A function a device, for the sizes that the plan uses: the Plan phase.
+/// A function a device, for the sizes that the plan uses: the Plan phase. Ranks
+/// have the cluster's order.
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
-placeModels(ModelsBySize &models, const Plan &plan, mlir::MLIRContext &context);
+placeModels(ModelsBySize &models, const Plan &plan, const Cluster &cluster,
+            mlir::MLIRContext &context);
 
 /// A program a device; its memory is not yet planned.
 mlir::LogicalResult orderPrograms(mlir::ModuleOp placed, const Plan &plan);

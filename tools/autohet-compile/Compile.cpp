@@ -361,7 +361,7 @@ LogicalResult Compiler::finishPlan() {
 
 LogicalResult Compiler::planPhase() {
   FailureOr<OwningOpRef<ModuleOp>> placedModels =
-      placeModels(models, plan, context);
+      placeModels(models, plan, *cluster, context);
   if (failed(placedModels))
     return failure();
   module = std::move(*placedModels);

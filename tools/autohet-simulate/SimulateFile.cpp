@@ -99,7 +99,8 @@ LogicalResult Simulator::makePrograms() {
     (void)error(options.input + ": " + problem);
   if (!problems.empty())
     return failure();
-  FailureOr<OwningOpRef<ModuleOp>> placed = placeModels(models, *plan, context);
+  FailureOr<OwningOpRef<ModuleOp>> placed =
+      placeModels(models, *plan, cluster, context);
   if (failed(placed))
     return failure();
   module = std::move(*placed);
