@@ -270,7 +270,12 @@ LogicalResult ClassifyParameters::classify(WeightSourceOp source,
   Builder builder(&getContext());
   SmallVector<ParameterOp> trained;
   StringRef reason;
+  ParameterOp first = uses.front();
   for (ParameterOp use : uses) {
+    if (use.getWholeShape() != first.getWholeShape())
+      return use.emitOpError("is of shape [")
+             << use.getWholeShape() << "], another use of '" << use.getName()
+             << "' of shape [" << first.getWholeShape() << "]";
     if (auto found = reasons.find(use); found != reasons.end()) {
       reason = found->second;
       use.setUntrained(true);
@@ -297,7 +302,6 @@ LogicalResult ClassifyParameters::classify(WeightSourceOp source,
   if (count > 1 && !isTiedHead && !source.getShared() && !inference) {
     if (!reason.empty())
       description += ", " + reason.str();
-    ParameterOp first = uses.front();
     return emitError(first.getLoc())
            << "constant '" << source.getName() << "' is used " << count
            << " times as a parameter (" << description

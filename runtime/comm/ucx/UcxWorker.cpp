@@ -94,8 +94,11 @@ ah_status UcxWorker::open(const std::string &netDevices) {
   if (status == UCS_OK)
     status = ucx->ucp_worker_get_address(worker, &address, &bytes);
   if (status != UCS_OK)
-    return ah_fail(AH_ERROR_SYSTEM, "UCX cannot open a worker: %s",
-                   statusText(status));
+    return ah_fail(AH_ERROR_SYSTEM, "UCX cannot open a worker: %s%s",
+                   statusText(status),
+                   status == UCS_ERR_SHMEM_SEGMENT
+                       ? " (is /dev/shm writable, and is room left in it?)"
+                       : "");
   ownAddress = machineIdentity() + '\n' +
                std::string(reinterpret_cast<const char *>(address), bytes);
   ucx->ucp_worker_release_address(worker, address);

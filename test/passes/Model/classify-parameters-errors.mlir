@@ -14,3 +14,15 @@ func.func @merged(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
   %1, %m1, %r1 = het.layer_norm %0, %g1, %b1 {epsilon = 1.0e-5 : f64} : (tensor<2x8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<2x8xf32>, tensor<2xf32>, tensor<2xf32>)
   return %1 : tensor<2x8xf32>
 }
+
+// -----
+
+het.weight_source "w" in "m" at 64 : tensor<4x8xf32>
+func.func @unlike_shapes(%x: tensor<2x8xf32>) -> tensor<2x4xf32> {
+  %w = het.parameter "w" : tensor<4x8xf32>
+  // expected-error @+1 {{is of shape [4], another use of 'w' of shape [4, 8]}}
+  %b = het.parameter "w" : tensor<4xf32>
+  %s = het.matmul %x, %w contract [1] [1] : (tensor<2x8xf32>, tensor<4x8xf32>) -> tensor<2x4xf32>
+  %a = het.add %s, %b : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  return %a : tensor<2x4xf32>
+}
