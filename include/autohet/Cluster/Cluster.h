@@ -159,6 +159,10 @@ llvm::Expected<Cluster> loadCluster(llvm::StringRef path,
                                     std::vector<std::string> &warnings,
                                     bool kindsOnly = false);
 
+/// A cluster file that reads back as this cluster, whose devices must be all
+/// those of its nodes.
+std::string formatCluster(const Cluster &cluster);
+
 /// Reads `host slots=N [type=T]` lines. Types are kinds of `kinds`; hosts
 /// without one have the kind of this machine.
 llvm::Expected<Cluster>

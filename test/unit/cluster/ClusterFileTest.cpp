@@ -69,6 +69,37 @@ TEST(ClusterFile, Reads) {
   EXPECT_FALSE(cluster.findDevice("n1/3"));
 }
 
+/// What is written reads back as the same cluster, and is written alike again.
+TEST(ClusterFile, WritesWhatItReads) {
+  std::string extra =
+      edited("  - {name: n0, devices: [fast]}\n",
+             "  - {name: n0, devices: [fast, A100], nic: 3 "
+             "GB/s, link: {bandwidth: 1 GB/s, latency: 0 s}}\n");
+  for (const std::string &text : {std::string(fourWorkers), extra}) {
+    Cluster cluster = good(text);
+    std::string written = formatCluster(cluster);
+    Cluster again = good(written);
+    EXPECT_EQ(formatCluster(again), written);
+    ASSERT_EQ(again.devices().size(), cluster.devices().size());
+    for (unsigned from = 0; from < cluster.devices().size(); ++from) {
+      EXPECT_EQ(again.devices()[from].name, cluster.devices()[from].name);
+      const DeviceKind &one = cluster.kindOf(from), &other = again.kindOf(from);
+      EXPECT_EQ(other.name, one.name);
+      EXPECT_EQ(other.flops_per_s, one.flops_per_s);
+      EXPECT_EQ(other.flops_bf16_per_s, one.flops_bf16_per_s);
+      EXPECT_EQ(other.memory_bytes, one.memory_bytes);
+      EXPECT_EQ(other.overhead_s, one.overhead_s);
+      EXPECT_EQ(other.relative_speed, one.relative_speed);
+      EXPECT_EQ(other.is_gpu, one.is_gpu);
+      EXPECT_TRUE(other.target == one.target);
+      for (unsigned to = 0; to < cluster.devices().size(); ++to)
+        EXPECT_EQ(again.link(from, to).seconds(1e6),
+                  cluster.link(from, to).seconds(1e6));
+    }
+    EXPECT_EQ(again.nodes[0].nic_bytes_per_s, cluster.nodes[0].nic_bytes_per_s);
+  }
+}
+
 TEST(ClusterFile, LinksAreDirected) {
   Cluster cluster = good(fourWorkers);
   EXPECT_EQ(cluster.link(0, 1).bandwidth_bytes_per_s, 0.125e9);
