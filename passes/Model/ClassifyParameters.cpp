@@ -55,7 +55,11 @@ private:
 /// Positions, padding masks and tables are such values; hidden states are not.
 class TableSlice {
 public:
-  explicit TableSlice(Value value) { isTable = visit(value); }
+  /// `withLookups`: rows that are looked up by position are of a table too.
+  explicit TableSlice(Value value, bool withLookups = false)
+      : withLookups(withLookups) {
+    isTable = visit(value);
+  }
 
   void mark(Reasons &reasons, StringRef reason) const {
     if (isTable)
@@ -78,15 +82,22 @@ private:
     }
     // Positions times inverse frequencies are a product too, but never of two
     // tensors with a batch of heads.
-    if (isa<EmbeddingOp, AttentionOp, SoftmaxOp, LayerNormOp, RmsNormOp>(op))
+    if (isa<AttentionOp, SoftmaxOp, LayerNormOp, RmsNormOp>(op) ||
+        (isa<EmbeddingOp>(op) && !withLookups))
       return false;
     return llvm::all_of(op->getOperands(),
                         [&](Value operand) { return visit(operand); });
   }
 
+  bool withLookups;
   llvm::SmallPtrSet<Operation *, 8> visited;
   SmallVector<Operation *> parameters;
 };
+
+/// Angles are no part of what a model learns, however their table is read.
+void markAngles(Value angles, Reasons &reasons) {
+  TableSlice(angles, /*withLookups=*/true).mark(reasons, kRotates);
+}
 
 /// What lies between scores and their softmax: scales, masks, and the tanh of a
 /// soft cap.
@@ -147,8 +158,8 @@ void markRotary(AddOp sum, Reasons &reasons) {
       for (unsigned j : {0, 1}) {
         if (plain->getOperand(j) != kept.getOperand())
           continue;
-        TableSlice(turned->getOperand(1 - i)).mark(reasons, kRotates);
-        TableSlice(plain->getOperand(1 - j)).mark(reasons, kRotates);
+        markAngles(turned->getOperand(1 - i), reasons);
+        markAngles(plain->getOperand(1 - j), reasons);
       }
     }
   }
@@ -157,17 +168,16 @@ void markRotary(AddOp sum, Reasons &reasons) {
 void markRoles(func::FuncOp function, Reasons &reasons) {
   // Whether a rotary pattern is one is seen in its tables, later; that these
   // are tables, now.
-  autohet::visitRotaryTables(function, [&](Value table) {
-    TableSlice(table).mark(reasons, "rotates queries and keys");
-  });
+  autohet::visitRotaryTables(function,
+                             [&](Value table) { markAngles(table, reasons); });
   function.walk([&](Operation *op) {
     if (isa<SinOp, CosOp>(op))
       TableSlice(op->getOperand(0)).mark(reasons, "feeds sine or cosine");
     if (auto sum = dyn_cast<AddOp>(op))
       markRotary(sum, reasons);
     if (auto rotary = dyn_cast<RotaryOp>(op)) {
-      TableSlice(rotary.getCos()).mark(reasons, kRotates);
-      TableSlice(rotary.getSin()).mark(reasons, kRotates);
+      markAngles(rotary.getCos(), reasons);
+      markAngles(rotary.getSin(), reasons);
     }
     if (auto attention = dyn_cast<AttentionOp>(op))
       if (attention.getMask())

@@ -184,8 +184,8 @@ struct Range {
   Value root;
   int64_t offset, size, stride;
 
-  /// Slices of slices are one slice by now, so two ranges that belong together
-  /// have one root.
+  /// Slices of slices are one range, so that two that belong together have one
+  /// root: while parameters are classified, they are not one slice yet.
   static Range of(Value value) {
     auto slice = value.getDefiningOp<SliceOp>();
     if (slice) {
@@ -195,9 +195,11 @@ struct Range {
       for (int64_t d = 0; d < last; ++d)
         whole &= slice.getSizes()[d] == type.getDimSize(d) &&
                  slice.getStrides()[d] == 1;
-      if (whole)
-        return {slice.getOperand(), slice.getOffsets()[last],
-                slice.getSizes()[last], slice.getStrides()[last]};
+      if (whole) {
+        Range from = of(slice.getOperand());
+        return {from.root, from.offset + slice.getOffsets()[last] * from.stride,
+                slice.getSizes()[last], slice.getStrides()[last] * from.stride};
+      }
     }
     return {value, 0, lastExtent(value), 1};
   }
@@ -460,17 +462,27 @@ struct FuseRotary : autohet::impl::FuseRotaryBase<FuseRotary> {
 void autohet::visitRotaryTables(func::FuncOp function,
                                 llvm::function_ref<void(Value)> visit) {
   function.walk([&](Operation *op) {
-    std::optional<Rotation> rotation;
-    if (auto add = dyn_cast<AddOp>(op))
-      rotation = matchRotation(add);
-    else if (isa<ConcatOp, ReshapeOp>(op))
-      if (auto match = matchByParts(op->getResult(0), isa<ConcatOp>(op)
-                                                          ? Pairs::Halves
-                                                          : Pairs::Neighbours))
-        rotation = match->first;
-    if (!rotation)
+    if (auto add = dyn_cast<AddOp>(op)) {
+      if (auto rotation = matchRotation(add)) {
+        visit(rotation->cos);
+        visit(rotation->sin);
+      }
       return;
-    visit(rotation->cos);
-    visit(rotation->sin);
+    }
+    if (!isa<ConcatOp, ReshapeOp>(op))
+      return;
+    Pairs pairs = isa<ConcatOp>(op) ? Pairs::Halves : Pairs::Neighbours;
+    auto match = matchByParts(op->getResult(0), pairs);
+    if (!match)
+      return;
+    // Each of the four products has its own use of a table.
+    auto parts = matchParts(op->getResult(0), pairs);
+    for (Operation *part :
+         {parts->first.getDefiningOp(), parts->second.getDefiningOp()})
+      for (Value product : part->getOperands())
+        for (auto [x, angle] : factorOrders(product))
+          if (isSame(angle, match->first.cos) ||
+              isSame(angle, match->first.sin))
+            visit(angle);
   });
 }

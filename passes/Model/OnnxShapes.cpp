@@ -298,8 +298,14 @@ static LogicalResult convertTile(OnnxNode &node, Results &results) {
                         << "], wanted one a dim of " << node.type(0);
   SmallVector<int64_t> split, repeated, joined;
   for (auto [extent, times] : llvm::zip(node.shape(0), *repeats)) {
-    split.append({1, extent});
-    repeated.append({times, extent});
+    if (times != 1) {
+      split.push_back(1);
+      repeated.push_back(times);
+    }
+    if (times == 1 || extent != 1) {
+      split.push_back(extent);
+      repeated.push_back(extent);
+    }
     joined.push_back(times * extent);
   }
   Value value = node.reshape(node.operand(0), split);

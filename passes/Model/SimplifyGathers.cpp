@@ -5,7 +5,7 @@
 // the row and the column, or Gather from the flattened mask at row * length +
 // column. Once the dims are bound the indices are constants that only count, so
 // the lookup is a slice, a reshape or a broadcast, and the batch dim is seen to
-// stay one.
+// stay one. Where only the number of the row is constant, rows are paired.
 //
 //===----------------------------------------------------------------------===//
 
@@ -205,10 +205,51 @@ struct GatherNdToViews : OpRewritePattern<GatherNdOp> {
   }
 };
 
+/// Tuples that begin with the number of their own row look up in the row of
+/// that number: rows of operand and indices are paired.
+struct PairRows : OpRewritePattern<GatherNdOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherNdOp op,
+                                PatternRewriter &rewriter) const override {
+    auto columns = op.getIndices().getDefiningOp<ConcatOp>();
+    int64_t row = op.getBatchDims();
+    ArrayRef<int64_t> shape = typeOf(op.getIndices()).getShape();
+    int64_t last = shape.size() - 1;
+    if (!columns || int64_t(columns.getDim()) != last || row >= last ||
+        typeOf(op.getOperand()).getDimSize(row) != shape[row])
+      return failure();
+    SmallVector<Value> parts(columns.getParts());
+    auto values = constantIndices(parts.front());
+    if (!values)
+      return failure();
+    int64_t width = typeOf(parts.front()).getShape().back(), inner = width;
+    for (int64_t extent : shape.slice(row + 1, last - row - 1))
+      inner *= extent;
+    for (int64_t i = 0, count = values->size(); i < count; i += width)
+      if ((*values)[i] != i / inner % shape[row])
+        return failure();
+    if (width == 1) {
+      parts.erase(parts.begin());
+    } else {
+      SmallVector<int64_t> offsets(shape.size(), 0), strides(shape.size(), 1),
+          sizes(typeOf(parts.front()).getShape());
+      offsets.back() = 1, sizes.back() = width - 1;
+      parts.front() = rewriter.createOrFold<SliceOp>(op.getLoc(), parts.front(),
+                                                     offsets, sizes, strides);
+    }
+    Value rest =
+        parts.size() == 1
+            ? parts.front()
+            : rewriter.createOrFold<ConcatOp>(op.getLoc(), parts, last);
+    rewriter.replaceOpWithNewOp<GatherNdOp>(op, op.getOperand(), rest, row + 1);
+    return success();
+  }
+};
+
 struct SimplifyGathers : autohet::impl::SimplifyGathersBase<SimplifyGathers> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<GatherToViews, GatherNdToViews>(&getContext());
+    patterns.add<GatherToViews, GatherNdToViews, PairRows>(&getContext());
     if (failed(applyModelPatterns(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

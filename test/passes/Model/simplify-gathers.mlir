@@ -68,3 +68,30 @@ func.func @gathers(%x: tensor<3x3xf32>) -> (tensor<3x3xf32>, tensor<3xf32>, tens
   %c = het.gather %x, %o {dim = 0 : i64} : (tensor<3x3xf32>, tensor<i64>) -> tensor<3xf32>
   return %a, %b, %c : tensor<3x3xf32>, tensor<3xf32>, tensor<3xf32>
 }
+
+// -----
+
+// The number of the row, then an index from data: rows are paired.
+// CHECK-LABEL: func @paired_rows
+// CHECK: het.gather_nd %arg0, %arg1 {batch_dims = 1 : i64}
+func.func @paired_rows(%x: tensor<2x5xi64>, %i: tensor<2x3x1xi64>) -> tensor<2x3xi64> {
+  %row = het.constant dense<[[[0], [0], [0]], [[1], [1], [1]]]> : tensor<2x3x1xi64>
+  %both = het.concat %row, %i {dim = 2 : i64} : (tensor<2x3x1xi64>, tensor<2x3x1xi64>) -> tensor<2x3x2xi64>
+  %y = het.gather_nd %x, %both {batch_dims = 0 : i64} : (tensor<2x5xi64>, tensor<2x3x2xi64>) -> tensor<2x3xi64>
+  return %y : tensor<2x3xi64>
+}
+
+// -----
+
+// Rows that are others, or not all: no pairs.
+// CHECK-LABEL: func @unpaired_rows
+// CHECK-COUNT-2: het.gather_nd %arg0, {{.*}} {batch_dims = 0 : i64}
+func.func @unpaired_rows(%x: tensor<2x5xi64>, %i: tensor<2x1xi64>, %j: tensor<1x1xi64>) -> (tensor<2xi64>, tensor<1xi64>) {
+  %swapped = het.constant dense<[[1], [0]]> : tensor<2x1xi64>
+  %first = het.constant dense<0> : tensor<1x1xi64>
+  %a = het.concat %swapped, %i {dim = 1 : i64} : (tensor<2x1xi64>, tensor<2x1xi64>) -> tensor<2x2xi64>
+  %b = het.concat %first, %j {dim = 1 : i64} : (tensor<1x1xi64>, tensor<1x1xi64>) -> tensor<1x2xi64>
+  %y = het.gather_nd %x, %a {batch_dims = 0 : i64} : (tensor<2x5xi64>, tensor<2x2xi64>) -> tensor<2xi64>
+  %z = het.gather_nd %x, %b {batch_dims = 0 : i64} : (tensor<2x5xi64>, tensor<1x2xi64>) -> tensor<1xi64>
+  return %y, %z : tensor<2xi64>, tensor<1xi64>
+}
