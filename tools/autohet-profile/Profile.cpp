@@ -13,7 +13,6 @@
 #include "autohet/Support/Quantity.h"
 
 #include "llvm/ADT/ScopeExit.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -308,11 +307,11 @@ llvm::Expected<Cluster> Profiler::run() {
   if (!loaded)
     return loaded.takeError();
   cluster = std::move(*loaded);
-  llvm::Expected<Cluster> included = loadCluster(options.machines, warnings);
+  std::vector<std::string> again; // the same ones
+  llvm::Expected<Cluster> included = loadCluster(options.machines, again);
   if (!included)
     return included.takeError();
-  for (const std::string &warning :
-       llvm::SetVector<std::string>(warnings.begin(), warnings.end()))
+  for (const std::string &warning : warnings)
     llvm::errs() << warning << "\n";
 
   std::vector<std::string> emit = compileArguments();
