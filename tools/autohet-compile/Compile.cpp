@@ -604,8 +604,13 @@ LogicalResult Compiler::emitNodes() {
           {"activations", double(use.activations + use.messages)},
           {"temporaries", double(use.scratch + use.constants + use.gaps)}};
     }
+  llvm::Expected<std::string> bytecode =
+      formatPrograms(*module, options.machines);
+  if (!bytecode)
+    return error(bytecode.takeError());
   for (auto [name, text] :
        {std::pair<StringRef, std::string>{"plan.json", formatPlan(plan)},
+        {"programs.mlirbc", std::move(*bytecode)},
         {"weights.index", std::move(*weights)},
         {"manifest.json", manifest},
         {"report.html", formatReport(report)}})

@@ -2,8 +2,12 @@
 
 #include "Outputs.h"
 
+#include "autohet/Dialect/Dist/Dist.h"
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Support/Hash.h"
+
+#include "mlir/Bytecode/BytecodeWriter.h"
+#include "mlir/IR/OwningOpRef.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
@@ -186,6 +190,26 @@ autohet::formatWeightsIndex(ModuleOp module, uint64_t structureHash,
   std::string text;
   llvm::raw_string_ostream(text)
       << llvm::formatv("{0:2}", json::Value(std::move(index))) << "\n";
+  return text;
+}
+
+llvm::Expected<std::string>
+autohet::formatPrograms(ModuleOp programs, const ClusterSource &machines) {
+  // All of it: links and devices have their numbers in the whole.
+  ClusterSource whole = machines;
+  whole.include.clear();
+  std::vector<std::string> warnings;
+  llvm::Expected<Cluster> cluster = loadCluster(whole, warnings);
+  if (!cluster)
+    return cluster.takeError();
+  OwningOpRef<ModuleOp> copy = programs.clone();
+  (*copy)->setAttr(
+      dist::kClusterAttr,
+      StringAttr::get(copy->getContext(), formatCluster(*cluster)));
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (failed(writeBytecodeToFile(*copy, os)))
+    return llvm::createStringError("the programs cannot be written");
   return text;
 }
 

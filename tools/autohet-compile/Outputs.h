@@ -49,6 +49,11 @@ llvm::Expected<std::string>
 formatWeightsIndex(mlir::ModuleOp module, uint64_t structureHash,
                    const llvm::StringSet<> &trained);
 
+/// The programs with their cluster, in MLIR's bytecode: what autohet-simulate
+/// reads of a job's folder.
+llvm::Expected<std::string> formatPrograms(mlir::ModuleOp programs,
+                                           const ClusterSource &machines);
+
 /// Writes `text` beside `path`, syncs it and renames it there.
 llvm::Error writeFile(llvm::StringRef path, llvm::StringRef text);
 

@@ -11,6 +11,7 @@
 #include "Options/Inputs.h"
 #include "Options/Programs.h"
 
+#include "autohet/Dialect/Dist/Dist.h"
 #include "autohet/Dialect/Exec/Exec.h"
 #include "autohet/Passes/Model/Units.h"
 #include "autohet/Passes/Schedule/Passes.h"
@@ -34,6 +35,7 @@ public:
   LogicalResult run();
 
 private:
+  StringRef clusterText();
   LogicalResult readCluster();
   LogicalResult readPrograms(StringRef path);
   LogicalResult makePrograms();
@@ -50,9 +52,18 @@ private:
   OwningOpRef<ModuleOp> module;
 };
 
+/// Of a compiled job's programs.
+StringRef Simulator::clusterText() {
+  auto text = (*module)->getAttrOfType<StringAttr>(dist::kClusterAttr);
+  return text ? text.getValue() : StringRef();
+}
+
 LogicalResult Simulator::readCluster() {
   std::vector<std::string> warnings;
-  llvm::Expected<Cluster> read = loadCluster(options.machines, warnings);
+  llvm::Expected<Cluster> read =
+      options.machines.hasRates()
+          ? loadCluster(options.machines, warnings)
+          : parseCluster(clusterText(), options.input, warnings);
   if (!read)
     return emitProblem(context, read.takeError());
   emitWarnings(context, warnings);
@@ -147,11 +158,20 @@ std::vector<DeviceMemory> Simulator::measureMemory() {
 }
 
 LogicalResult Simulator::run() {
-  if (failed(readCluster()))
-    return failure();
-  bool isPlan = llvm::sys::path::extension(options.input) == ".json";
-  if (isPlan ? failed(makePrograms()) : failed(readPrograms(options.input)))
-    return failure();
+  SmallString<128> input(options.input);
+  if (llvm::sys::fs::is_directory(input))
+    llvm::sys::path::append(input, "programs.mlirbc");
+  if (llvm::sys::path::extension(input) == ".json") {
+    if (failed(readCluster()) || failed(makePrograms()))
+      return failure();
+  } else {
+    if (failed(readPrograms(input)))
+      return failure();
+    if (!options.machines.hasRates() && clusterText().empty())
+      return error("which machines? Give --cluster or --hostfile; see --help");
+    if (failed(readCluster()))
+      return failure();
+  }
   FailureOr<SimProgram> programs = simProgramOf(*module, cluster);
   if (failed(programs))
     return failure();

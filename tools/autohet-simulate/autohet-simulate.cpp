@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
 
 namespace cl = llvm::cl;
 using namespace autohet;
@@ -21,8 +22,9 @@ cl::OptionCategory inputs("Inputs"), modelOptions("Model"),
     outputOptions("Output");
 
 struct CommandLine {
-  cl::opt<std::string> input{cl::Positional,
-                             cl::desc("<plan.json | programs.mlir>")};
+  cl::opt<std::string> input{
+      cl::Positional,
+      cl::desc("<folder of a job | plan.json | programs.mlir>")};
   cl::opt<std::string> model{
       "model", cl::desc("The model that the plan is of (ONNX or config.json)"),
       cl::value_desc("file"), cl::cat(inputs)};
@@ -54,7 +56,8 @@ struct CommandLine {
       return problem;
     if (options.steps < 1 || options.steps > 1000)
       return "--steps " + steps + ": wanted 1 to 1000";
-    if (!options.machines.hasRates())
+    bool isPlan = llvm::sys::path::extension(options.input) == ".json";
+    if (isPlan && !options.machines.hasRates())
       return "which machines? Give --cluster or --hostfile; see --help";
     return ModelOptions::check(options.model);
   }

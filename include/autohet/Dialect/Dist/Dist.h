@@ -37,6 +37,8 @@ inline constexpr llvm::StringLiteral kPlanAttr = "dist.plan";
 /// On the module: the names of the cluster's nodes in the order of its file,
 /// which is that of ranks.
 inline constexpr llvm::StringLiteral kNodesAttr = "dist.nodes";
+/// On a module of programs: the text of the cluster file that they are for.
+inline constexpr llvm::StringLiteral kClusterAttr = "dist.cluster";
 /// On a result that is a box of a model's output: where it begins, and the
 /// output's whole shape (of one microbatch).
 inline constexpr llvm::StringLiteral kOffsetsAttr = "dist.offsets";
