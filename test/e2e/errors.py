@@ -88,6 +88,15 @@ def onnx_model(bench: Bench, name: str, change: Callable) -> str:
     return bench.path(name)
 
 
+def insert(graph, *nodes) -> None:
+    """After the embeddings: nodes that read 'embedded' and give 'add'."""
+    rest = list(graph.node)
+    at = next(i for i, node in enumerate(rest) if node.output[0] == "add")
+    rest[at].output[0] = "embedded"
+    del graph.node[:]
+    graph.node.extend(rest[: at + 1] + list(nodes) + rest[at + 1 :])
+
+
 # ===-- Models -------------------------------------------------------------===#
 
 
@@ -133,18 +142,25 @@ def samples_that_meet(bench):
     def change(onnx, graph):
         for name, values in (("rows", [-1, 48]), ("samples", [-1, 12, 48])):
             graph.initializer.append(onnx.numpy_helper.from_array(np.array(values, np.int64), name))
-        nodes = list(graph.node)
-        at = next(i for i, node in enumerate(nodes) if node.output[0] == "add")
-        nodes[at].output[0] = "apart"
-        nodes[at + 1 : at + 1] = [
-            onnx.helper.make_node("Reshape", ["apart", "rows"], ["flat"], name="flat"),
+        insert(
+            graph,
+            onnx.helper.make_node("Reshape", ["embedded", "rows"], ["flat"], name="flat"),
             onnx.helper.make_node("Softmax", ["flat"], ["met"], name="meet", axis=0),
             onnx.helper.make_node("Reshape", ["met", "samples"], ["add"], name="back"),
-        ]
-        del graph.node[:]
-        graph.node.extend(nodes)
+        )
 
     return bench.compile(onnx_model(bench, "meet.onnx", change), "--global-batch=4", "--microbatch=1")
+
+
+def with_reshape(onnx, graph, shape: Sequence[int]) -> None:
+    graph.initializer.append(onnx.numpy_helper.from_array(np.array(shape, np.int64), "fixed"))
+    insert(graph, onnx.helper.make_node("Reshape", ["embedded", "fixed"], ["add"], name="hold"))
+
+
+@case(r"'hold' \(Reshape\)", r"\[3, 12, 48\] has 1728 elements", r"\[-1, 24, 48\]", r"multiple of 1152")
+def a_reshape_that_cannot_hold(bench):
+    model = onnx_model(bench, "hold.onnx", lambda onnx, graph: with_reshape(onnx, graph, [-1, 24, 48]))
+    return bench.compile(model, "--global-batch=3", "--microbatch=3")
 
 
 @case(r"weights\.bin", r"[Nn]o such file|missing|not found")
@@ -156,6 +172,18 @@ def external_data_missing(bench):
         tensor.data_location = onnx.TensorProto.EXTERNAL
 
     return bench.compile(onnx_model(bench, "external.onnx", change))
+
+
+@case(r"short\.bin", r"\b18620\b", r"\b18624\b")
+def external_data_too_short(bench):
+    def change(onnx, graph):
+        tensor = graph.initializer[-1]
+        bench.write("short.bin", tensor.raw_data[:-4])
+        onnx.external_data_helper.set_external_data(tensor, "short.bin", offset=0, length=len(tensor.raw_data))
+        tensor.ClearField("raw_data")
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+
+    return bench.compile(onnx_model(bench, "cut.onnx", change))
 
 
 @case(r"\.\./")
@@ -278,17 +306,71 @@ def an_unknown_option(bench):
     return bench.run("--stepz=3")
 
 
+@case(r"/dev/full", r"No space left on device")
+def no_space_left(bench):
+    return bench.run("--metrics", "/dev/full")
+
+
+@case(r"libdnnl\.so", r"matrix products")
+def a_library_that_is_missing(bench):
+    # The linker takes the first file of that name, and this one is none.
+    os.makedirs(bench.path("libraries"), exist_ok=True)
+    for name in ("libdnnl.so", "libdnnl.so.2", "libdnnl.so.3"):
+        bench.write(os.path.join("libraries", name), "")
+    return ["env", "LD_LIBRARY_PATH=" + bench.path("libraries"), *bench.run()]
+
+
+@case(r"lacks .*(amx-tile|xop)", r"node localhost")
+def a_cpu_without_a_feature(bench):
+    # Intel's alone and AMD's alone: no CPU has both.
+    tool("autohet-compile", bench.path("model.onnx"), *bench.batch(), "--target-features=+amx-tile,+xop", "-o", bench.path("other-cpu"))
+    return bench.run(program=bench.path("other-cpu"))
+
+
+@case(r"--nodes=3", r"plan has 1 node")
+def another_number_of_nodes(bench):
+    return [os.path.join(bench.program, "node0"), "--node=0", "--nodes=3", *bench.run()[2:]]
+
+
+# ===-- Checkpoints --------------------------------------------------------===#
+
+
 @case(r"checkpoint|resume")
 def nothing_to_resume(bench):
     return bench.run("--checkpoint", bench.path("nothing"), "--resume")
 
 
+def checkpoint(bench: Bench, name: str, ending: str) -> Tuple[str, str]:
+    """A run's checkpoints, and one of their files."""
+    folder = bench.path(name)
+    tool(*bench.run("--checkpoint", folder))
+    return folder, next(os.path.join(where, file) for where, _, files in os.walk(folder) for file in files if file.endswith(ending))
+
+
+@case(r"'rank-0000-\w+\.safetensors' is missing")
+def a_checkpoint_without_a_shard(bench):
+    folder, shard = checkpoint(bench, "no-shard", ".safetensors")
+    os.remove(shard)
+    return bench.run("--checkpoint", folder, "--resume")
+
+
+@case(r"another model", r"structure [0-9a-f]{16}")
+def a_checkpoint_of_another_model(bench):
+    folder, _ = checkpoint(bench, "another-model", ".safetensors")
+
+    def change(onnx, graph):
+        graph.initializer.append(onnx.numpy_helper.from_array(np.arange(48, dtype=np.float32), "more.bias"))
+        insert(graph, onnx.helper.make_node("Add", ["embedded", "more.bias"], ["add"], name="more"))
+
+    program = bench.path("more")
+    tool("autohet-compile", onnx_model(bench, "more.onnx", change), *bench.batch(), "--optimizer=sgd", "-o", program)
+    return bench.run("--checkpoint", folder, "--resume", program=program)
+
+
 @case(r"'parameter/[\w.]+/\d+'", r"'rank-0000-\w+\.safetensors'", r"damaged")
 def a_checkpoint_with_a_flipped_byte(bench):
-    folder = bench.path("checkpoints")
-    tool(*bench.run("--checkpoint", folder))
-    shards = [os.path.join(where, name) for where, _, names in os.walk(folder) for name in names if name.endswith(".safetensors")]
-    with open(shards[0], "r+b") as file:
+    folder, shard = checkpoint(bench, "flipped", ".safetensors")
+    with open(shard, "r+b") as file:
         file.seek(-7, os.SEEK_END)
         byte = file.read(1)
         file.seek(-7, os.SEEK_END)
