@@ -240,7 +240,8 @@ private:
 llvm::Expected<Plan> parsePlan(llvm::StringRef text, llvm::StringRef file) {
   llvm::Expected<Tree> tree = parseJson(text, file);
   if (!tree)
-    return tree.takeError();
+    return llvm::createStringError(llvm::toString(tree.takeError()) +
+                                   "; a plan is a JSON file");
   return PlanReader(file).read(*tree);
 }
 

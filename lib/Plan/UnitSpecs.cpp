@@ -35,9 +35,14 @@ std::string unknownUnit(llvm::StringRef name, const UnitTable &table) {
   std::string text = ("unknown unit '" + name + "'").str();
   if (table.units.empty())
     return text + "; the model has no units";
-  return text + "; the model has " + std::to_string(table.units.size()) +
-         " units from '" + table.units.front().id + "' to '" +
-         table.units.back().id + "'";
+  text += "; the model has " + std::to_string(table.units.size()) + " units";
+  constexpr size_t mostListed = 24;
+  if (table.units.size() > mostListed)
+    return text + " from '" + table.units.front().id + "' to '" +
+           table.units.back().id + "' (--emit=units lists them)";
+  for (const Unit &unit : table.units)
+    text += (&unit == &table.units.front() ? ": " : ", ") + unit.id;
+  return text;
 }
 
 } // namespace

@@ -17,6 +17,7 @@ import json
 import os
 import re
 import traceback
+import warnings
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
 
 if TYPE_CHECKING:
@@ -89,6 +90,13 @@ def export(
         arguments, keywords = _at_least_two_samples(arguments, keywords)
         dynamic_shapes = _batch_is_dynamic(arguments, keywords)
 
+    dropped = _find_dropout(model)
+    if dropped:
+        warnings.warn(
+            f"the model has dropout ({dropped[0]}{', …' if len(dropped) > 1 else ''}); the file has none, so training does without. "
+            "Call eval() before the export where that is meant",
+            stacklevel=2,
+        )
     with _evaluation_mode(model), torch.no_grad():
         try:
             program = torch.onnx.export(
@@ -180,6 +188,15 @@ def _batch_is_dynamic(arguments: Any, keywords: Any) -> Any:
     if keywords:
         return {name: {0: batch} for name in keywords}
     return tuple({0: batch} for _ in arguments)
+
+
+def _find_dropout(model: torch.nn.Module) -> list[str]:
+    """Modules that would drop something now; none in evaluation mode."""
+    return [
+        name or type(module).__name__
+        for name, module in model.named_modules()
+        if module.training and "Dropout" in type(module).__name__ and getattr(module, "p", 0) > 0
+    ]
 
 
 @contextlib.contextmanager

@@ -39,21 +39,21 @@ class Job:
         self,
         steps: int,
         *,
-        inputs: Optional[Mapping[str, torch.Tensor]] = None,
+        inputs: Optional[torch.Tensor | Mapping[str, torch.Tensor]] = None,
         labels: Optional[torch.Tensor] = None,
         **options: Any,
     ) -> List[float]:
         """Trains up to step `steps`, on this machine, and returns each step's loss.
 
-        inputs, labels: tensors whose dim 0 is a number of global batches; labels
-            as the outputs are, not shifted. Or `data=`, `data_dtype=` for a file
+        inputs, labels: tensors whose dim 0 is a number of global batches: inputs by
+            name, or the only one; labels as the outputs are, not shifted. Or `data=`, `data_dtype=` for a file
             of tokens.
         options: those of autohet-run and of the executables, by name: lr=3e-4,
             emulate=True, checkpoint="out/checkpoints", resume=True.
         """
         files: Dict[str, Any] = {}
         if inputs is not None:
-            files["inputs"] = self._write("inputs", inputs)
+            files["inputs"] = self._write("inputs", self._by_name(inputs))
         if labels is not None:
             files["labels"] = self._write("labels", {"labels": labels})
         log = os.path.join(self.folder, "train.jsonl")
@@ -80,6 +80,15 @@ class Job:
         if missing:
             raise ToolError(f"the job has no parameter {', '.join(missing)} of this model: is it the one that was compiled?")
         model.load_state_dict({name: weights[name] for name in wanted}, strict=False)
+
+    def _by_name(self, inputs: torch.Tensor | Mapping[str, torch.Tensor]) -> Mapping[str, torch.Tensor]:
+        """A tensor alone is the model's only input."""
+        if hasattr(inputs, "items"):
+            return inputs
+        names = self.exported.inputs
+        if len(names) != 1:
+            raise ToolError(f"inputs= is one tensor, but the model has {len(names)} inputs: give a dict of {', '.join(names)}")
+        return {names[0]: inputs}
 
     def _write(self, name: str, tensors: Mapping[str, torch.Tensor]) -> str:
         path = os.path.join(self.folder, f"{name}.safetensors")

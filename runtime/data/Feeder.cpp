@@ -16,19 +16,27 @@ Feeder::Feeder(const Program &program, const FeedOptions &options)
       labels = sources.back().get();
   }
   // With several devices a tensor may be for another one.
-  if (program.header().world_size == 1) {
-    std::vector<std::string> names;
-    for (const ah_port &port : program.inputs)
-      names.push_back(program.string(port.name));
-    for (std::string &text : inputFiles.findUnused(names))
-      texts.push_back(std::move(text));
-  }
+  if (program.header().world_size == 1)
+    texts = unusedInputs();
 }
 
 std::unique_ptr<Source> Feeder::fromInputs(const ah_port &port) {
   std::optional<FileTensor> tensor = inputFiles.find(program, port);
   return tensor ? makeFileSource(program, port, *tensor, port.role == 1)
                 : nullptr;
+}
+
+std::vector<std::string> Feeder::unusedInputs() const {
+  std::vector<std::string> names;
+  for (const ah_port &port : program.inputs)
+    names.push_back(program.string(port.name));
+  return inputFiles.findUnused(names);
+}
+
+/// A tensor that was given under a name that no input has, in parentheses.
+std::string Feeder::nearMisses() const {
+  std::vector<std::string> unused = unusedInputs();
+  return unused.empty() ? "" : " (" + unused.front() + ")";
 }
 
 std::unique_ptr<Source> Feeder::choose(const ah_port &port) {
@@ -43,15 +51,15 @@ std::unique_ptr<Source> Feeder::choose(const ah_port &port) {
     if (!options.text.path.empty())
       return makeTextSource(program, port, needText(port), false);
     fail(AH_ERROR_INPUT,
-         "input '%s' needs tokens: give --data=FILE, or it in --inputs=FILE",
-         program.string(port.name));
+         "input '%s' needs tokens: give --data=FILE, or it in --inputs=FILE%s",
+         program.string(port.name), nearMisses().c_str());
   default:
     fail(AH_ERROR_INPUT,
          "input '%s' has no values: give it in --inputs=FILE or "
          "--inputs=%s=FILE, or bind it when compiling "
-         "(--bind %s=tokens|labels|ones|zeros|arange)",
+         "(--bind %s=tokens|labels|ones|zeros|arange)%s",
          program.string(port.name), program.string(port.name),
-         program.string(port.name));
+         program.string(port.name), nearMisses().c_str());
   }
 }
 

@@ -43,6 +43,8 @@ private:
   std::unique_ptr<Source> choose(const ah_port &port);
   std::unique_ptr<Source> chooseLabels(const ah_port &port);
   std::unique_ptr<Source> fromInputs(const ah_port &port);
+  std::vector<std::string> unusedInputs() const;
+  std::string nearMisses() const;
   const ah_port *tokenPort() const;
   const std::shared_ptr<Text> &needText(const ah_port &port);
 

@@ -195,6 +195,21 @@ LogicalResult Compiler::readPlan() {
     return error("--global-batch " + llvm::Twine(options.globalBatch) +
                  ", but the plan " + options.plan + " is for " +
                  llvm::Twine(plan.global_batch));
+  auto mustAgree = [&](bool isGiven, StringRef option, StringRef value,
+                       StringRef planned) -> LogicalResult {
+    if (!isGiven || value == planned)
+      return success();
+    return error("--" + option + " " + value + ", but the plan " +
+                 options.plan + " has " + planned);
+  };
+  if (failed(mustAgree(options.isOptimizerGiven && !options.inference,
+                       "optimizer", options.optimizer,
+                       optimizerName(plan.optimizer))) ||
+      failed(mustAgree(!options.schedule.empty(), "schedule", options.schedule,
+                       scheduleName(plan.schedule))) ||
+      failed(mustAgree(options.isStateOwnerGiven, "state-owner",
+                       options.stateOwner, plan.state_owner)))
+    return failure();
   for (const Replica &replica : plan.replicas)
     if (options.microbatch && options.microbatch != replica.microbatch_size)
       return error("--microbatch " + llvm::Twine(options.microbatch) +
@@ -207,9 +222,9 @@ LogicalResult Compiler::readPlan() {
 /// does not depend on the microbatch.
 LogicalResult Compiler::preparePlanner() {
   if (!options.globalBatch)
-    return error(
-        "a cluster of " + llvm::Twine(cluster->devices().size()) +
-        " devices needs --global-batch: how many samples they share in a step");
+    return error("a cluster of " + llvm::Twine(cluster->devices().size()) +
+                 " devices needs --global-batch, 1 or more: how many samples "
+                 "they share in a step");
   FailureOr<int64_t> fixed = options.microbatch
                                  ? options.microbatch
                                  : batchOf(options.modelFile, context);
@@ -344,9 +359,12 @@ LogicalResult Compiler::finishPlan() {
   }
   std::vector<std::string> problems = verifyPlan(plan, units, *cluster);
   for (const std::string &problem : problems)
-    (void)error("plan: " + problem);
+    (void)error((options.plan.empty() ? "plan" : "plan " + options.plan) +
+                ": " + problem);
   if (!problems.empty())
     return failure();
+  // Written out, it is a plan of this model.
+  plan.structure_hash = units.structure_hash;
   if (!wanted)
     planned = judgePlan(plan,
                         options.plan.empty() ? "one device: nothing to plan"

@@ -36,6 +36,9 @@ struct CompileOptions {
   int64_t globalBatch = 0, microbatch = 0;       ///< 0: not given
   PlannerKind planner = PlannerKind::Asymmetric; ///< without a plan
   std::string schedule, stateOwner = "spread"; ///< no schedule: the better one
+  /// Whether these were given, not only have their defaults: a plan that is
+  /// pinned must then agree.
+  bool isOptimizerGiven = false, isStateOwnerGiven = false;
   // How the model is trained.
   std::vector<std::string> binds;
   std::string objective = "causal", optimizer = "sgd";

@@ -202,6 +202,8 @@ struct CommandLine {
     options.microbatch = readNumber<int64_t>(microbatch, problem);
     options.planner = planner, options.schedule = schedule,
     options.stateOwner = stateOwner;
+    options.isStateOwnerGiven = stateOwner.getNumOccurrences();
+    options.isOptimizerGiven = optimizer.getNumOccurrences();
     options.binds.assign(binds.begin(), binds.end());
     options.objective = objective, options.optimizer = optimizer;
     options.inference = mode == Mode::Inference;

@@ -57,6 +57,11 @@ static std::string slurmNodeOf(const ManifestNode &node) {
 /// srun orders tasks by host name, and a node list too; only a host file keeps
 /// the nodes' order.
 static void printSrun(const CommandLine &line, const Manifest &manifest) {
+  if (manifest.nodes.size() > 1 && manifest.nodes.front().address.empty())
+    fprintf(stderr,
+            "autohet-run: warning: the cluster file gives node %s no address: "
+            "set MASTER_ADDR to one that the other nodes reach\n",
+            manifest.nodes.front().name.c_str());
   printf("# These hosts must be Slurm's names of the nodes (scontrol show "
          "nodes).\ncat > autohet.hosts <<'EOF'\n");
   for (const ManifestNode &node : manifest.nodes)

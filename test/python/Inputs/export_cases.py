@@ -81,7 +81,8 @@ class ExportCases(unittest.TestCase):
 
     def test_keyword_inputs_and_training_mode_kept(self) -> None:
         model = Tied(dropout=0.5).train()
-        written = autohet.export(model, {"input_ids": self.ids}, self.path)
+        with self.assertWarnsRegex(UserWarning, "the model has dropout"):
+            written = autohet.export(model, {"input_ids": self.ids}, self.path)
         self.assertEqual(list(written.inputs), ["input_ids"])
         self.assertTrue(model.training)
 

@@ -31,7 +31,7 @@ class JobCases(unittest.TestCase):
         model = Model()
         ids, labels = torch.randint(13, (4, 6)), torch.randint(13, (4, 6))
         job = autohet.torch.compile(model, ids[:2], os.path.join(FOLDER, "job"), global_batch=4, optimizer="sgd")
-        losses = job.train(3, inputs={"input_ids": ids}, labels=labels, lr=0.1, log_every=0)
+        losses = job.train(3, inputs=ids, labels=labels, lr=0.1, log_every=0)
         trained = Model()
         job.load_into(trained)
 

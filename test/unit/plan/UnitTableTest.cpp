@@ -54,8 +54,14 @@ TEST(UnitSpecs, Refuse) {
   auto refuse = [&](llvm::StringRef spec) {
     return llvm::toString(expandUnits(spec, table).takeError());
   };
-  EXPECT_EQ(refuse("block7"), "unknown unit 'block7'; the model has 6 units "
-                              "from 'embed' to 'head'");
+  EXPECT_EQ(refuse("block7"),
+            "unknown unit 'block7'; the model has 6 units: embed, block0.attn, "
+            "block0.mlp, block1.attn, block1.mlp, head");
+  table = test::makeChain(12);
+  EXPECT_EQ(refuse("block17"),
+            "unknown unit 'block17'; the model has 26 units from 'embed' to "
+            "'head' (--emit=units lists them)");
+  table = test::makeChain(2);
   EXPECT_THAT(refuse("block0..block9"), HasSubstr("unknown unit 'block9'"));
   EXPECT_THAT(refuse("head-embed"), HasSubstr("runs backwards"));
   EXPECT_THAT(refuse(""), HasSubstr("unknown unit ''"));
