@@ -93,8 +93,57 @@ ClusterSource ClusterOptions::read() const {
   return source;
 }
 
+/// The option that is spelt most like `name`; empty if none is near.
+static std::string findNearest(llvm::StringRef name) {
+  std::string nearest;
+  unsigned least = name.size() / 3 + 1;
+  for (auto &[known, option] : cl::getRegisteredOptions()) {
+    unsigned distance = name.edit_distance(known, true, least);
+    if (option->getOptionHiddenFlag() != cl::NotHidden || known.size() < 3 ||
+        distance >= least)
+      continue;
+    least = distance;
+    nearest = known.str();
+  }
+  return nearest;
+}
+
+/// Says which options nobody knows. LLVM's parser takes them for groups of
+/// options of one letter, and their values for files.
+static bool knowsOptions(int argc, char **argv, llvm::StringRef tool) {
+  auto &known = cl::getRegisteredOptions();
+  bool all = true;
+  for (int index = 1; index < argc; ++index) {
+    llvm::StringRef word = argv[index];
+    if (word == "--")
+      break;
+    if (!word.starts_with("-") || word == "-")
+      continue;
+    llvm::StringRef name = word.ltrim('-').split('=').first;
+    auto found = known.find(name);
+    if (found == known.end()) {
+      std::string nearest = findNearest(name);
+      llvm::errs() << tool << ": error: unknown option '"
+                   << word.split('=').first << "'"
+                   << (nearest.empty() ? "; see --help"
+                                       : "; did you mean '--" + nearest + "'?")
+                   << "\n";
+      all = false;
+      // Its value, if it has one, is not known to be one.
+      if (!word.contains('=') && index + 1 < argc && argv[index + 1][0] != '-')
+        ++index;
+    } else if (found->second->getValueExpectedFlag() == cl::ValueRequired &&
+               !word.contains('=')) {
+      ++index;
+    }
+  }
+  return all;
+}
+
 bool autohet::parseCommandLine(int argc, char **argv, llvm::StringRef tool,
                                llvm::StringRef overview) {
+  if (!knowsOptions(argc, argv, tool))
+    return false;
   std::string refused;
   llvm::raw_string_ostream stream(refused);
   bool areParsed = cl::ParseCommandLineOptions(argc, argv, overview, &stream);
