@@ -8,18 +8,15 @@
 
 #include "Profile.h"
 #include "Fit.h"
+#include "Options/SiblingTool.h"
 
 #include "autohet/Plan/Plan.h"
 #include "autohet/Support/Quantity.h"
 
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
-#include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
 #include <cmath>
@@ -51,8 +48,6 @@ private:
   llvm::Expected<UnitSeconds> measure(llvm::StringRef device,
                                       int64_t microbatch, bool &fits);
   llvm::Error readTrace(llvm::StringRef path, UnitSeconds &seconds);
-  llvm::Error call(llvm::StringRef tool, std::vector<std::string> arguments,
-                   std::string &output);
   std::vector<std::string> compileArguments() const;
   Observation observe(unsigned unit, int64_t microbatch) const;
 };
@@ -69,32 +64,6 @@ static double rounded(double value) {
 
 static llvm::Error error(const llvm::Twine &text) {
   return llvm::createStringError(text);
-}
-
-/// Runs a tool that lies beside this one. A failure brings the tool's words.
-llvm::Error Profiler::call(llvm::StringRef tool,
-                           std::vector<std::string> arguments,
-                           std::string &output) {
-  static int anchor;
-  llvm::SmallString<128> path(llvm::sys::path::parent_path(
-      llvm::sys::fs::getMainExecutable(nullptr, &anchor)));
-  llvm::sys::path::append(path, tool);
-  std::string log = options.work + "/output.txt";
-  std::vector<llvm::StringRef> words = {path};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  std::string message;
-  int status = llvm::sys::ExecuteAndWait(
-      path, words, std::nullopt,
-      {llvm::StringRef(""), llvm::StringRef(log), llvm::StringRef(log)},
-      /*SecondsToWait=*/600, /*MemoryLimit=*/0, &message);
-  auto text = llvm::MemoryBuffer::getFile(log);
-  output = text ? (*text)->getBuffer().str() : "";
-  if (status == 0)
-    return llvm::Error::success();
-  llvm::StringRef said = llvm::StringRef(output).trim();
-  return error(tool + " failed" +
-               (message.empty() ? "" : " (" + message + ")") +
-               (said.empty() ? "" : ":\n" + said));
 }
 
 std::vector<std::string> Profiler::compileArguments() const {
@@ -189,7 +158,8 @@ llvm::Expected<UnitSeconds> Profiler::measure(llvm::StringRef device,
   compile.insert(compile.end(),
                  {"--optimizer=sgd", "--plan=" + planFile, "-o=" + program});
   std::string output;
-  if (llvm::Error failure = call("autohet-compile", compile, output)) {
+  if (llvm::Error failure =
+          runTool("autohet-compile", compile, options.work, output)) {
     // Larger microbatches than a device holds are no mistake.
     fits = !llvm::StringRef(output).contains("more than its");
     return std::move(failure);
@@ -204,7 +174,7 @@ llvm::Expected<UnitSeconds> Profiler::measure(llvm::StringRef device,
     if (options.emulate)
       run.push_back("--emulate");
     run.insert(run.end(), options.run.begin(), options.run.end());
-    if (llvm::Error failure = call("autohet-run", run, output))
+    if (llvm::Error failure = runTool("autohet-run", run, options.work, output))
       return std::move(failure);
     ++runs;
     UnitSeconds seconds;
@@ -317,7 +287,8 @@ llvm::Expected<Cluster> Profiler::run() {
   std::vector<std::string> emit = compileArguments();
   emit.push_back("--emit=units");
   std::string text;
-  if (llvm::Error failure = call("autohet-compile", emit, text))
+  if (llvm::Error failure =
+          runTool("autohet-compile", emit, options.work, text))
     return std::move(failure);
   // Notes stand before the table.
   llvm::Expected<UnitTable> table = parseUnitTable(
