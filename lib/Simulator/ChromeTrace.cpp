@@ -1,6 +1,6 @@
 //===- ChromeTrace.cpp - simulated timelines for trace viewers ------------===//
 
-#include "autohet/Simulator/Simulate.h"
+#include "autohet/Simulator/MemoryOverTime.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -60,6 +60,12 @@ std::string formatChromeTrace(const SimProgram &program,
        << ",\"name\":" << name
        << ",\"cat\":\"send\",\"ts\":" << micros(transfer.end_s) << "}";
   }
+  for (auto [rank, curve] : llvm::enumerate(memoryOverTime(program, result)))
+    for (const MemoryPoint &point : curve)
+      os << comma << "{\"ph\":\"C\",\"name\":\"memory in use\",\"pid\":" << rank
+         << ",\"ts\":" << micros(point.time_s)
+         << ",\"args\":{\"bytes\":" << llvm::format("%.0f", point.bytes)
+         << "}}";
   os << "]}\n";
   return text;
 }

@@ -28,7 +28,7 @@ struct Posted {
   unsigned event = 0;
   int64_t value = 0;
   const SimCommand *command = nullptr;
-  int64_t microbatch = 0;
+  int64_t microbatch = 0, step = 0;
 };
 
 /// Messages of a channel match in their order.
@@ -259,9 +259,9 @@ private:
     unsigned from = isSend ? cursor.device : command.peer;
     unsigned to = isSend ? command.peer : cursor.device;
     Channel &channel = channels[{from, to, command.channel}];
-    Posted posted = {now, command.event,
-                     eventValue(cursor, command, microbatch), &command,
-                     microbatch};
+    Posted posted = {
+        now,      command.event, eventValue(cursor, command, microbatch),
+        &command, microbatch,    cursor.step};
     (isSend ? channel.sends : channel.receives).push_back(posted);
     if (channel.sends.empty() || channel.receives.empty())
       return;
@@ -279,11 +279,16 @@ private:
     free = start + send.command->bytes / link.bandwidth_bytes_per_s;
     double arrival = std::max(now, free + link.latency_s);
     result.transfers.push_back({from, to, send.command->name, send.microbatch,
-                                send.command->bytes, start, arrival});
+                                send.command->bytes, start, arrival,
+                                endOf(send), endOf(receive)});
     at(std::max(now, free),
        [this, from, send] { setEvent(from, send.event, send.value); });
     at(arrival,
        [this, to, receive] { setEvent(to, receive.event, receive.value); });
+  }
+
+  static SimTransfer::End endOf(const Posted &posted) {
+    return {posted.command->buffers, posted.step, posted.microbatch};
   }
 
   /// When a message may start that also takes its turn at the nodes' network

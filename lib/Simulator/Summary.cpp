@@ -1,6 +1,7 @@
 //===- Summary.cpp - where a simulated step's time goes -------------------===//
 
 #include "autohet/Simulator/Summary.h"
+#include "autohet/Simulator/MemoryOverTime.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -98,8 +99,12 @@ SimSummary summarize(const SimProgram &program, const SimResult &result) {
     sending[transfer.from].push_back(window);
     sending[transfer.to].push_back(window);
   }
+  std::vector<std::vector<MemoryPoint>> memory =
+      memoryOverTime(program, result);
   for (size_t device = 0; device < count; ++device) {
     DeviceSummary &entry = summary.devices[device];
+    entry.peak_bytes = peakBytes(memory[device], step.start_s, step.end_s);
+    entry.mean_bytes = meanBytes(memory[device], step.start_s, step.end_s);
     std::vector<Window> busy = unite(std::move(computing[device]));
     entry.compute_s = lengthOf(busy);
     entry.exposed_communication_s =

@@ -57,6 +57,13 @@ public:
       events[event] = device.events.size();
       device.events.push_back({event.getName().str(), event.getOnce()});
     });
+    for (auto buffer : program.getBody().getOps<exec::BufferOp>()) {
+      if (buffer.getSpace() != exec::Space::arena)
+        continue;
+      buffers[buffer] = device.buffers.size();
+      device.buffers.push_back(
+          {buffer.getName().str(), double(buffer.getSlotStride())});
+    }
     program.walk([&](exec::StreamOp stream) {
       SimStream &entry = device.streams.emplace_back();
       entry.name = stream.getName().str();
@@ -88,6 +95,12 @@ private:
     command.microbatch = op.getMicrobatchNumber();
     command.in_loop = inLoop;
     command.name = exec::nameOf(op);
+    for (const SmallVector<Value> &touched : {op.getReads(), op.getWrites()})
+      for (Value value : touched)
+        if (auto found = buffers.find(value);
+            found != buffers.end() &&
+            !llvm::is_contained(command.buffers, found->second))
+          command.buffers.push_back(found->second);
     llvm::TypeSwitch<Operation *>(op)
         .Case<exec::SendOp, exec::RecvOp>([&](auto transfer) {
           bool isSend = isa<exec::SendOp>(op);
@@ -151,7 +164,7 @@ private:
   exec::ProgramOp program;
   const DeviceKind &kind;
   const llvm::StringMap<double> &kernelFlops;
-  llvm::DenseMap<Value, unsigned> events;
+  llvm::DenseMap<Value, unsigned> events, buffers;
   SimDevice device;
 };
 

@@ -130,6 +130,13 @@ private:
     if (isOut)
       text += "  out of memory: lacks " + bytes(total - device.limit_bytes) +
               "; held most\n";
+    auto over = llvm::find_if(summary.devices, [&](const DeviceSummary &one) {
+      return one.name == device.name;
+    });
+    if (over != summary.devices.end() && over->peak_bytes > 0)
+      text += llvm::formatv("  of microbatches under way: {0} at most, {1} on "
+                            "average over the step\n",
+                            bytes(over->peak_bytes), bytes(over->mean_bytes));
     for (const HeldTensor &tensor :
          llvm::ArrayRef(device.tensors).take_front(tensors))
       text +=

@@ -41,6 +41,8 @@ struct SimCommand {
   int64_t channel = 0;
   double bytes = 0;
   unsigned event = 0; ///< into the device's events
+  /// Into the device's buffers: those that it reads or writes.
+  std::vector<unsigned> buffers;
   int64_t first = 0, end = 0;
 };
 
@@ -48,6 +50,13 @@ struct SimEvent {
   std::string name;
   /// Set once a step instead of once a microbatch.
   bool once_a_step = false;
+};
+
+/// Memory that a microbatch takes from its first command that touches it to its
+/// last one.
+struct SimBuffer {
+  std::string name;
+  double bytes = 0; ///< of one microbatch
 };
 
 struct SimStream {
@@ -60,6 +69,7 @@ struct SimDevice {
   int64_t microbatches = 1;
   std::vector<SimEvent> events;
   std::vector<SimStream> streams;
+  std::vector<SimBuffer> buffers;
 };
 
 struct SimProgram {

@@ -28,6 +28,12 @@ struct SimTransfer {
   int64_t microbatch = 0;
   double bytes = 0;
   double start_s = 0, end_s = 0; ///< end: the data is there
+  /// The buffers at both ends, of a step and a microbatch there.
+  struct End {
+    std::vector<unsigned> buffers;
+    int64_t step = 0, microbatch = 0;
+  };
+  End sent, received;
 };
 
 struct SimResult {

@@ -26,6 +26,9 @@ struct DeviceSummary {
   /// Neither: others are not ready.
   double waiting_s = 0;
   std::vector<StreamSummary> streams;
+  /// Of activations, messages and temporaries, those of microbatches that are
+  /// under way.
+  double peak_bytes = 0, mean_bytes = 0;
 };
 
 /// Time of all devices in commands of one name.
