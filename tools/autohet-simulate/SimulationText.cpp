@@ -126,10 +126,6 @@ private:
         bytes(double(use.activations)), bytes(double(use.messages)),
         device.has_scratch ? ", scratch " + bytes(double(use.scratch))
                            : std::string(", kernels' scratch not counted"));
-    bool isOut = device.limit_bytes > 0 && total > device.limit_bytes;
-    if (isOut)
-      text += "  out of memory: lacks " + bytes(total - device.limit_bytes) +
-              "; held most\n";
     auto over = llvm::find_if(summary.devices, [&](const DeviceSummary &one) {
       return one.name == device.name;
     });
@@ -137,6 +133,10 @@ private:
       text += llvm::formatv("  of microbatches under way: {0} at most, {1} on "
                             "average over the step\n",
                             bytes(over->peak_bytes), bytes(over->mean_bytes));
+    bool isOut = device.limit_bytes > 0 && total > device.limit_bytes;
+    if (isOut)
+      text += "  out of memory: lacks " + bytes(total - device.limit_bytes) +
+              "; held most\n";
     for (const HeldTensor &tensor :
          llvm::ArrayRef(device.tensors).take_front(tensors))
       text +=
