@@ -3,11 +3,13 @@
 //   bench-peers SAILOR_FOLDER [--write FOLDER]
 //
 // Both sides under Sailor's formulas (SailorJudge.h): the best plan that any of
-// the planners in the table found, and ours. --write writes ours as files that
-// Sailor's own simulator reads.
+// the planners in the table found, ours within what these formulas know, and
+// ours of the whole search, whose replicas may differ (SailorCosts.h). --write
+// writes the former as files that Sailor's own simulator reads.
 //
 //===----------------------------------------------------------------------===//
 
+#include "autohet/Planner/Planner.h"
 #include "autohet/Profiles/SailorSearch.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -77,6 +79,26 @@ void write(const std::string &folder, const Case &problem,
   os << formatSailorPlan(plan);
 }
 
+/// The whole search, within a minute.
+PlannerResult searchUneven(const Case &problem, const SailorModel &model,
+                           const SailorData &data) {
+  constexpr const char *zone = "us-central1-a";
+  constexpr double mostSeconds = 60;
+  Cluster cluster = orExit(clusterOfSailorPools(
+      {{"A100-40", problem.a100}, {"V100-16", problem.v100}}, zone, data));
+  UnitTable units = unitsOfSailorModel(model);
+  SailorCosts costs(units, cluster, model, data, zone, {});
+  PlannerOptions options;
+  options.global_batch = problem.batch;
+  options.optimizer = OptimizerKind::Adam;
+  options.schedule = Schedule::OneForwardOneBackward;
+  options.max_microbatch_size = 8; // of the profiles
+  options.deadline_s = mostSeconds;
+  options.compare = {PlannerMode::AutoHet, PlannerMode::HeteroAuto,
+                     PlannerMode::Whale};
+  return orExit(planCluster(costs, options));
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -92,7 +114,7 @@ int main(int argc, char **argv) {
   std::vector<std::string> warnings;
   SailorData data = orExit(loadSailorData(arguments[0], warnings));
   llvm::outs() << "model        A100+V100    best peer       ours    less  "
-                  "planning  plan\n";
+                  "planning   uneven    less  planning  plan\n";
   for (const Case &problem : cases) {
     const SailorModel &model = *orExit(data.model(problem.model));
     auto begin = std::chrono::steady_clock::now();
@@ -102,14 +124,19 @@ int main(int argc, char **argv) {
     double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
             .count();
-    llvm::outs()
-        << llvm::format(
-               "%-11s  %4lld+%-4lld %8.2f %-7s %8.2f %5.1f %% %7.2f s  ",
-               problem.model, static_cast<long long>(problem.a100),
-               static_cast<long long>(problem.v100), problem.peer_s,
-               problem.peer, result.step.step_s,
-               100 * (1 - result.step.step_s / problem.peer_s), seconds)
-        << describe(result.plan) << "\n";
+    llvm::outs() << llvm::format(
+        "%-11s  %4lld+%-4lld %8.2f %-7s %8.2f %5.1f %% %7.2f s ", problem.model,
+        static_cast<long long>(problem.a100),
+        static_cast<long long>(problem.v100), problem.peer_s, problem.peer,
+        result.step.step_s, 100 * (1 - result.step.step_s / problem.peer_s),
+        seconds);
+    llvm::outs().flush();
+    PlannerResult uneven = searchUneven(problem, model, data);
+    double step = uneven.best.evaluation.step_s;
+    llvm::outs() << llvm::format("%8.2f %5.1f %% %7.2f s  ", step,
+                                 100 * (1 - step / problem.peer_s),
+                                 uneven.effort.seconds)
+                 << describe(result.plan) << "\n";
     llvm::outs().flush();
     if (!folder.empty())
       write(folder, problem, result.plan);

@@ -82,10 +82,8 @@ void explainResult(PlannerResult &result, std::optional<double> usingAll_s,
       result.reasons.push_back(mode.why_not);
   }
   result.reasons.push_back(
-      llvm::formatv("no plan can take less than {0}, whatever its replicas, "
-                    "stages and batches are: this one is within {1:f1} %",
-                    seconds(result.lower_bound_s), 100 * result.gap())
-          .str());
+      "no plan can take less than " + seconds(result.lower_bound_s) +
+      ", whatever its replicas, stages and batches are: " + result.gapText());
   if (result.effort.is_cut_short)
     result.reasons.push_back("the search was cut short by its deadline");
 }

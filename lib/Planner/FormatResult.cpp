@@ -5,12 +5,22 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace autohet {
 
 static std::string seconds(double value) {
   return formatQuantity(value, Dimension::Seconds);
+}
+
+std::string PlannerResult::gapText() const {
+  // A percentage of more than 100 is no nearness.
+  if (gap() > 1)
+    return llvm::formatv("this one takes {0:f1} times as long", 1 + gap())
+        .str();
+  return llvm::formatv("this one is within {0:f1} % of the best", 100 * gap())
+      .str();
 }
 
 std::string formatPlannerResult(const PlannerResult &result,
@@ -34,8 +44,7 @@ std::string formatPlannerResult(const PlannerResult &result,
         const DeviceEvaluation &device = evaluation.devices[entry];
         const DeviceKind &kind = cluster.kindOf(device.device);
         os << "      " << stage.devices[i] << " (" << kind.name << "): busy "
-           << llvm::format("%.0f %%",
-                           100 * device.busy_s / evaluation.pipeline_s)
+           << llvm::format("%.0f %%", 100 * device.busy_s / evaluation.step_s)
            << ", memory "
            << formatQuantity(device.memory.total(), Dimension::Bytes) << " of "
            << formatQuantity(kind.memory_bytes, Dimension::Bytes) << "\n";

@@ -4,19 +4,42 @@
 
 namespace autohet {
 
-// Grids name devices: of more of them there are too many arrangements.
-static constexpr size_t maxGridDevices = 64;
+// Grids of named devices: of more of them there are too many arrangements.
+static constexpr size_t maxNamedGridDevices = 64;
 
 std::string searchMode(PlannerMode mode, Judge &judge) {
-  assert(mode == PlannerMode::Symmetric && "the other mode is JointSearch");
   const PlanCosts &costs = judge.planCosts();
-  if (!costs.costModel())
-    return "symmetric grids are not searched with measured profiles";
-  if (costs.machines().devices().size() > maxGridDevices)
-    return "symmetric grids are searched for up to " +
-           std::to_string(maxGridDevices) + " devices";
-  searchNamedGrids(*costs.costModel(), judge);
-  return judge.best ? "" : "no symmetric plan fits";
+  switch (mode) {
+  case PlannerMode::Joint:
+    llvm_unreachable("the joint space is JointSearch's");
+  case PlannerMode::Symmetric:
+    if (costs.costModel() &&
+        costs.machines().devices().size() <= maxNamedGridDevices)
+      searchNamedGrids(*costs.costModel(), judge);
+    else
+      searchGrids(judge, {/*balances_layers=*/false, /*balances_batch=*/false});
+    break;
+  case PlannerMode::Whale:
+    searchGrids(judge, GridRules());
+    break;
+  case PlannerMode::HeteroAuto:
+    searchHeteroAuto(judge);
+    break;
+  case PlannerMode::Cephalo:
+    searchCephalo(judge);
+    break;
+  case PlannerMode::AutoHet:
+    searchAutoHet(judge);
+    break;
+  }
+  if (judge.best)
+    return "";
+  if (judge.isLate())
+    return "no " + plannerModeName(mode).str() + " plan was found in time";
+  if (mode == PlannerMode::Cephalo)
+    return "no device holds the model alone, as every one does in a cephalo "
+           "plan here: sharded parameters are not executed";
+  return "no " + plannerModeName(mode).str() + " plan fits";
 }
 
 } // namespace autohet

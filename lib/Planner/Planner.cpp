@@ -5,6 +5,7 @@
 #include "JointSearch.h"
 #include "ModeSearch.h"
 #include "autohet/Planner/UnitTableCosts.h"
+#include "autohet/Support/Quantity.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
@@ -24,16 +25,24 @@ llvm::Error checkInput(const UnitTable &table, const Cluster &cluster,
     return llvm::createStringError("a plan needs at least one device");
   if (options.microbatch_size &&
       (*options.microbatch_size < 1 ||
-       options.global_batch % *options.microbatch_size))
+       options.global_batch % *options.microbatch_size)) {
+    int64_t size = *options.microbatch_size;
+    int64_t below = size < 1 ? 0 : options.global_batch / size * size;
+    std::string nearest = below ? "the nearest are " + std::to_string(below) +
+                                      " and " + std::to_string(below + size)
+                                : "the smallest is " + std::to_string(size);
+    return llvm::createStringError("a global batch of " +
+                                   llvm::Twine(options.global_batch) +
+                                   " cannot be made of microbatches of " +
+                                   llvm::Twine(size) + "; " + nearest);
+  }
+  if (options.state_owner != "spread" && options.state_owner != "first" &&
+      !cluster.findDevice(options.state_owner))
     return llvm::createStringError(
-        "a global batch of " + llvm::Twine(options.global_batch) +
-        " cannot be made of microbatches of " +
-        llvm::Twine(*options.microbatch_size) + "; the nearest are " +
-        llvm::Twine(options.global_batch / *options.microbatch_size *
-                    *options.microbatch_size) +
-        " and " +
-        llvm::Twine((options.global_batch / *options.microbatch_size + 1) *
-                    *options.microbatch_size));
+        "no device '" + options.state_owner +
+        "' owns the optimizer's state: wanted spread, first, or one of " +
+        cluster.devices().front().name + " to " +
+        cluster.devices().back().name);
   return llvm::Error::success();
 }
 
@@ -45,22 +54,39 @@ ModeResult runMode(PlannerMode mode, const PlanCosts &costs,
   Judge judge(costs, options);
   result.why_not = searchMode(mode, judge);
   result.step = judge.takeBest();
+  result.seconds = judge.secondsSinceStart();
   return result;
 }
 
-/// Plans in the mode that was asked for; nothing where none fits.
-std::optional<PlannerResult> search(const PlanCosts &costs,
-                                    const PlannerOptions &options) {
+llvm::Error noPlanInTime(const PlannerOptions &options) {
+  return llvm::createStringError(
+      "no plan was found before the deadline of " +
+      formatQuantity(*options.deadline_s, Dimension::Seconds) +
+      ": give the search more time");
+}
+
+/// Plans in the mode that was asked for; nothing where none fits, or where
+/// time was over before.
+std::optional<PlannerResult>
+search(const PlanCosts &costs, const PlannerOptions &options, bool &isLate) {
   PlannerResult result;
   Judge judge(costs, options);
   // The bound is one of the whole space, whatever the mode.
   JointSearch joint(judge);
-  if (options.mode == PlannerMode::Joint)
+  if (options.mode == PlannerMode::Joint) {
     joint.run();
-  else
+  } else {
+    searchMode(options.mode, judge);
     joint.boundOnly();
+  }
+  result.effort = {judge.secondsSinceStart(), joint.pricedTemplates(),
+                   judge.evaluated_plans, judge.isLate()};
+  // A deadline is the search's own: the others have as much again, together.
+  PlannerOptions others = options;
+  if (others.deadline_s)
+    *others.deadline_s /= static_cast<double>(options.compare.size());
   for (PlannerMode mode : options.compare) {
-    result.modes.push_back(runMode(mode, costs, options));
+    result.modes.push_back(runMode(mode, costs, others));
     const std::optional<PlannedStep> &step = result.modes.back().step;
     if (mode == PlannerMode::Symmetric)
       result.symmetric = step;
@@ -68,12 +94,9 @@ std::optional<PlannerResult> search(const PlanCosts &costs,
     if (step && options.mode == PlannerMode::Joint)
       judge.consider(step->resolved);
   }
-  if (options.mode != PlannerMode::Joint)
-    searchMode(options.mode, judge);
+  isLate = result.effort.is_cut_short;
   if (!judge.best)
     return std::nullopt;
-  result.effort = {judge.secondsSinceStart(), joint.pricedTemplates(),
-                   judge.evaluated_plans, judge.isLate()};
   std::optional<double> usingAll_s = judge.best_using_all_s;
   result.alternatives = judge.takeAlternatives();
   result.best = *judge.takeBest();
@@ -89,8 +112,11 @@ llvm::Expected<PlannerResult> planCluster(const PlanCosts &costs,
                                           const PlannerOptions &options) {
   if (llvm::Error error = checkInput(costs.units(), costs.machines(), options))
     return error;
-  if (std::optional<PlannerResult> result = search(costs, options))
+  bool isLate = false;
+  if (std::optional<PlannerResult> result = search(costs, options, isLate))
     return std::move(*result);
+  if (isLate)
+    return noPlanInTime(options);
   return llvm::createStringError(whyModeHasNoPlan(options.mode));
 }
 
@@ -101,8 +127,13 @@ llvm::Expected<PlannerResult> planCluster(const UnitTable &table,
     return error;
   UnitTableCosts costs(table, cluster, options.optimizer,
                        options.memory_fraction);
-  if (std::optional<PlannerResult> result = search(costs, options))
+  bool isLate = false;
+  if (std::optional<PlannerResult> result = search(costs, options, isLate))
     return std::move(*result);
+  if (isLate)
+    return noPlanInTime(options);
+  if (options.mode != PlannerMode::Joint)
+    return llvm::createStringError(whyModeHasNoPlan(options.mode));
   return explainInfeasible(table, cluster, options);
 }
 

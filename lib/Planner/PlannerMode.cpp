@@ -5,7 +5,16 @@
 namespace autohet {
 
 static constexpr std::pair<PlannerMode, const char *> modeNames[] = {
-    {PlannerMode::Joint, "joint"}, {PlannerMode::Symmetric, "symmetric"}};
+    {PlannerMode::Joint, "joint"},     {PlannerMode::Symmetric, "symmetric"},
+    {PlannerMode::Whale, "whale"},     {PlannerMode::HeteroAuto, "heteroauto"},
+    {PlannerMode::Cephalo, "cephalo"}, {PlannerMode::AutoHet, "autohet"}};
+
+std::vector<PlannerMode> allPlannerModes() {
+  std::vector<PlannerMode> modes;
+  for (auto [mode, name] : modeNames)
+    modes.push_back(mode);
+  return modes;
+}
 
 llvm::StringRef plannerModeName(PlannerMode mode) {
   for (auto [known, name] : modeNames)

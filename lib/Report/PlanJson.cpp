@@ -39,7 +39,7 @@ json::Array devicesAsJson(const PlannedStep &step, const Cluster &cluster) {
 
 json::Object otherAsJson(llvm::StringRef name, const PlannedStep &step,
                          const Cluster &cluster) {
-  return json::Object{{"name", name},
+  return json::Object{{"name", name.str()},
                       {"step_s", step.evaluation.step_s},
                       {"shape", formatPlanShape(step, cluster)}};
 }
@@ -55,10 +55,11 @@ json::Value describePlanAsJson(const PlannerResult &result,
   json::Array modes, alternatives, idle;
   for (const ModeResult &mode : result.modes) {
     llvm::StringRef name = plannerModeName(mode.mode);
+    json::Object entry{{"name", name}, {"why_not", mode.why_not}};
     if (mode.step)
-      modes.push_back(otherAsJson(name, *mode.step, cluster));
-    else
-      modes.push_back(json::Object{{"name", name}, {"why_not", mode.why_not}});
+      entry = otherAsJson(name, *mode.step, cluster);
+    entry["search_s"] = mode.seconds;
+    modes.push_back(std::move(entry));
   }
   for (auto [number, other] : llvm::enumerate(result.alternatives))
     alternatives.push_back(

@@ -171,10 +171,8 @@ private:
 
   void writeQuality() {
     heading("bound") << "no plan can take less than "
-                     << seconds(result.lower_bound_s)
-                     << llvm::format(": this one is within %.1f %% of the best",
-                                     100 * result.gap())
-                     << "\n";
+                     << seconds(result.lower_bound_s) << ": "
+                     << result.gapText() << "\n";
   }
 
   void writeIdle() {

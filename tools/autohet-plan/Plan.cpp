@@ -11,13 +11,8 @@
 
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Passes/Model/Units.h"
-#include "autohet/Plan/MegatronLayout.h"
-#include "autohet/Report/PlanText.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace autohet;
@@ -29,7 +24,6 @@ struct PlannedModel {
   UnitTable units;
   int64_t tokens = 0;      ///< of a sample
   int64_t fixed_batch = 0; ///< of the file; 0: free
-  double parameter_count = 0;
 };
 
 FailureOr<PlannedModel> readUnits(const PlanOptions &options,
@@ -58,8 +52,6 @@ FailureOr<PlannedModel> readUnits(const PlanOptions &options,
       break;
     }
   }
-  for (const UnitParameter &parameter : result.units.parameters)
-    result.parameter_count += parameter.bytes / sizeof(float);
   return result;
 }
 
@@ -76,47 +68,120 @@ void useHalfWidth(UnitTable &units) {
   }
 }
 
-LogicalResult writeOutput(StringRef path, StringRef text,
-                          MLIRContext &context) {
-  std::error_code code;
-  llvm::raw_fd_ostream file(path, code);
-  if (!code) {
-    file << text;
-    file.flush();
-    code = file.error();
-    file.clear_error();
+/// A legal plan of a file.
+FailureOr<Plan> readPlan(StringRef path, const PlannedModel &model,
+                         const Cluster &cluster, MLIRContext &context) {
+  llvm::Expected<Plan> plan = loadPlan(path);
+  if (!plan)
+    return emitProblem(context, plan.takeError());
+  std::vector<std::string> problems = verifyPlan(*plan, model.units, cluster);
+  for (const std::string &problem : problems)
+    emitError(UnknownLoc::get(&context)) << path << ": " << problem;
+  if (!problems.empty())
+    return failure();
+  return std::move(*plan);
+}
+
+/// Without the devices that one of the patterns names, each of which must name
+/// some.
+llvm::Expected<Cluster> without(const Cluster &cluster,
+                                llvm::ArrayRef<std::string> patterns) {
+  if (patterns.empty())
+    return cluster;
+  llvm::Expected<Cluster> lost = cluster.filter(patterns);
+  if (!lost)
+    return llvm::createStringError("--lost: " +
+                                   llvm::toString(lost.takeError()));
+  std::vector<std::string> left;
+  for (const Device &device : cluster.devices())
+    if (!lost->findDevice(device.name))
+      left.push_back(device.name);
+  if (left.empty())
+    return llvm::createStringError("--lost: no device is left");
+  return cluster.filter(left);
+}
+
+FailureOr<ReplanResult> replanFrom(const PlanOptions &options,
+                                   PlannerOptions planner,
+                                   const PlannedModel &model,
+                                   const Cluster &cluster, Cluster &left,
+                                   MLIRContext &context) {
+  FailureOr<Plan> before = readPlan(options.from, model, cluster, context);
+  if (failed(before))
+    return failure();
+  for (const std::string &pattern : options.joined) {
+    llvm::Expected<Cluster> joined = cluster.filter({pattern});
+    if (!joined)
+      return emitProblem(
+          context, llvm::createStringError("--joined: " +
+                                           llvm::toString(joined.takeError())));
+    for (const Replica &replica : before->replicas)
+      for (const Stage &stage : replica.stages)
+        for (const std::string &device : stage.devices)
+          if (joined->findDevice(device))
+            return emitError(UnknownLoc::get(&context))
+                   << "--joined: the plan of '" << options.from << "' used '"
+                   << device << "' already";
   }
-  if (code)
+  llvm::Expected<Cluster> rest = without(cluster, options.lost);
+  if (!rest)
+    return emitProblem(context, rest.takeError());
+  left = std::move(*rest);
+  // The batch is kept unless another one is asked for.
+  if (!options.has_batch)
+    planner.global_batch = before->global_batch;
+  if (!options.has_owner)
+    planner.state_owner = before->state_owner;
+  if (options.has_optimizer && planner.optimizer != before->optimizer)
     return emitError(UnknownLoc::get(&context))
-           << "cannot write '" << path << "': " << code.message();
-  return success();
+           << "--optimizer " << optimizerName(planner.optimizer)
+           << ", but the plan of '" << options.from << "' has "
+           << optimizerName(before->optimizer) << ": its state is what moves";
+  ReplanOptions again{planner, options.speed_weight, options.move_weight};
+  llvm::Expected<ReplanResult> result =
+      replan(model.units, *before, cluster, left, again);
+  if (!result)
+    return emitProblem(context, result.takeError());
+  return std::move(*result);
+}
+
+/// What the command line says of a plan that is given, and the plan does not.
+std::string disagreement(const PlanOptions &options, const Plan &plan) {
+  const PlannerOptions &asked = options.planner;
+  auto differ = [](const std::string &flag, const std::string &value,
+                   const std::string &planned) {
+    return "--" + flag + " " + value + ", but the plan has " + planned;
+  };
+  if (options.has_batch && asked.global_batch != plan.global_batch)
+    return differ("global-batch", std::to_string(asked.global_batch),
+                  std::to_string(plan.global_batch));
+  for (const Replica &replica : plan.replicas)
+    if (asked.microbatch_size &&
+        *asked.microbatch_size != replica.microbatch_size)
+      return differ("microbatch", std::to_string(*asked.microbatch_size),
+                    "microbatches of " +
+                        std::to_string(replica.microbatch_size));
+  if (options.has_optimizer && asked.optimizer != plan.optimizer)
+    return differ("optimizer", optimizerName(asked.optimizer).str(),
+                  optimizerName(plan.optimizer).str());
+  if (asked.schedule && *asked.schedule != plan.schedule)
+    return differ("schedule", scheduleName(*asked.schedule).str(),
+                  scheduleName(plan.schedule).str());
+  if (options.has_owner && asked.state_owner != plan.state_owner)
+    return differ("state-owner", asked.state_owner, plan.state_owner);
+  return "";
 }
 
 FailureOr<PlannerResult> judge(const PlanOptions &options,
                                const PlannedModel &model,
                                const Cluster &cluster, MLIRContext &context) {
-  llvm::Expected<Plan> plan = loadPlan(options.plan);
-  if (!plan)
-    return emitProblem(context, plan.takeError());
-  std::vector<std::string> problems = verifyPlan(*plan, model.units, cluster);
-  for (const std::string &problem : problems)
-    emitError(UnknownLoc::get(&context)) << options.plan << ": " << problem;
-  if (!problems.empty())
+  FailureOr<Plan> plan = readPlan(options.plan, model, cluster, context);
+  if (failed(plan))
     return failure();
+  if (std::string wrong = disagreement(options, *plan); !wrong.empty())
+    return emitError(UnknownLoc::get(&context))
+           << wrong << " (" << options.plan << ")";
   return judgePlan(*plan, "the plan of " + options.plan, model.units, cluster);
-}
-
-/// What a plan's flags are, or why it has none: no error, for the plan is good.
-void printMegatron(const PlannerResult &result, const UnitTable &units) {
-  std::vector<std::string> reasons;
-  MegatronLayout layout = exportToMegatron(
-      result.best.resolved, units, result.best.plan.global_batch, reasons);
-  if (reasons.empty())
-    llvm::outs() << "megatron: " << layout.flags() << "\n";
-  else
-    llvm::outs() << "megatron: has no flags for this plan\n";
-  for (const std::string &reason : reasons)
-    llvm::outs() << "  " << reason << "\n";
 }
 
 } // namespace
@@ -140,7 +205,17 @@ LogicalResult autohet::plan(const PlanOptions &options, MLIRContext &context) {
   if (!planner.microbatch_size && model->fixed_batch)
     planner.microbatch_size = model->fixed_batch;
   FailureOr<PlannerResult> result;
-  if (!options.plan.empty()) {
+  std::optional<ReplanResult> replanned;
+  if (!options.from.empty()) {
+    Cluster left;
+    FailureOr<ReplanResult> found =
+        replanFrom(options, planner, *model, *cluster, left, context);
+    if (failed(found))
+      return failure();
+    *cluster = std::move(left);
+    result = found->planned;
+    replanned = std::move(*found);
+  } else if (!options.plan.empty()) {
     result = judge(options, *model, *cluster, context);
     if (failed(result))
       return failure();
@@ -152,23 +227,6 @@ LogicalResult autohet::plan(const PlanOptions &options, MLIRContext &context) {
     result = std::move(*found);
   }
 
-  PlanTextFacts facts;
-  facts.tokens = model->tokens;
-  facts.precision = options.precision;
-  facts.remarks = options.remarks;
-  if (options.isJson)
-    llvm::outs() << llvm::formatv(
-        "{0:2}\n", describePlanAsJson(*result, model->units, *cluster, facts));
-  else
-    llvm::outs() << llvm::formatv(
-                        "model: {0}, {1} parameters in {2} units, samples of "
-                        "{3} tokens\n",
-                        options.model.path, int64_t(model->parameter_count),
-                        model->units.units.size(), model->tokens)
-                 << formatPlanText(*result, model->units, *cluster, facts);
-  if (options.megatron)
-    printMegatron(*result, model->units);
-  if (options.output.empty())
-    return success();
-  return writeOutput(options.output, formatPlan(result->best.plan), context);
+  return report(options, *result, model->units, *cluster, model->tokens,
+                context, replanned ? &*replanned : nullptr);
 }

@@ -12,6 +12,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include <cmath>
 
 namespace cl = llvm::cl;
 using namespace autohet;
@@ -20,8 +21,6 @@ namespace {
 
 cl::OptionCategory placement("Placement"), modelOptions("Model"),
     searchOptions("Search"), outputOptions("Output");
-
-constexpr PlannerMode allModes[] = {PlannerMode::Joint, PlannerMode::Symmetric};
 
 struct CommandLine {
   cl::opt<std::string> model{cl::Positional,
@@ -40,6 +39,25 @@ struct CommandLine {
   cl::opt<std::string> plan{"plan",
                             cl::desc("Judge this plan instead of seeking one"),
                             cl::value_desc("file"), cl::cat(placement)};
+  cl::opt<std::string> from{
+      "from",
+      cl::desc("Plan anew for machines that have changed since this plan: what "
+               "must move counts, too"),
+      cl::value_desc("file"), cl::cat(placement)};
+  cl::list<std::string> lost{
+      "lost", cl::desc("Devices or nodes of the cluster that are gone"),
+      cl::value_desc("list"), cl::CommaSeparated, cl::cat(placement)};
+  cl::list<std::string> joined{
+      "joined", cl::desc("Devices or nodes of the cluster that are new"),
+      cl::value_desc("list"), cl::CommaSeparated, cl::cat(placement)};
+  cl::opt<std::string> speedWeight{
+      "speed-weight",
+      cl::desc("With --from: what a step as long as the best one counts"),
+      cl::init("1"), cl::value_desc("X"), cl::cat(placement)};
+  cl::opt<std::string> moveWeight{
+      "move-weight",
+      cl::desc("With --from: what moving all of the state counts"),
+      cl::init("0.1"), cl::value_desc("X"), cl::cat(placement)};
   cl::opt<std::string> precision{
       "precision",
       cl::desc("What products are computed in: fp32 (what executables do), "
@@ -47,6 +65,17 @@ struct CommandLine {
       cl::init("fp32"), cl::cat(placement)};
 
   ModelOptions modelFile{modelOptions};
+  cl::opt<std::string> cost{
+      "cost",
+      cl::desc("What decides: facts (of model and cluster file) or sailor "
+               "(published profiles, with the model's name in them)"),
+      cl::init("facts"), cl::cat(modelOptions)};
+  cl::opt<std::string> profile{
+      "profile", cl::desc("With --cost=sailor: the folder of its data"),
+      cl::value_desc("folder"), cl::cat(modelOptions)};
+  cl::opt<std::string> zone{"zone",
+                            cl::desc("With --cost=sailor: where machines are"),
+                            cl::init("us-central1-a"), cl::cat(modelOptions)};
   cl::opt<std::string> optimizer{"optimizer",
                                  cl::desc("sgd, adam, adamw or none"),
                                  cl::init("adamw"), cl::cat(modelOptions)};
@@ -76,6 +105,10 @@ struct CommandLine {
 
   cl::opt<std::string> output{"o", cl::desc("Write the plan (JSON)"),
                               cl::value_desc("file"), cl::cat(outputOptions)};
+  cl::opt<std::string> sailorPlan{
+      "sailor-plan",
+      cl::desc("With --cost=sailor: write the plan as its simulator reads it"),
+      cl::value_desc("file"), cl::cat(outputOptions)};
   cl::opt<bool> json{"json", cl::desc("Print numbers as JSON"),
                      cl::cat(outputOptions)};
   cl::opt<bool> remarks{"remarks", cl::desc("Say why the plan is as it is"),
@@ -92,6 +125,8 @@ struct CommandLine {
 private:
   llvm::Error readModes(PlannerOptions &planner) const;
   llvm::Error readCounts(PlannerOptions &planner) const;
+  llvm::Error readChange(PlanOptions &options) const;
+  llvm::Error readSailor(PlanOptions &options) const;
 };
 
 llvm::Error error(const llvm::Twine &message) {
@@ -100,7 +135,7 @@ llvm::Error error(const llvm::Twine &message) {
 
 llvm::Error CommandLine::readModes(PlannerOptions &planner) const {
   std::vector<llvm::StringRef> known;
-  for (PlannerMode candidate : allModes)
+  for (PlannerMode candidate : allPlannerModes())
     known.push_back(plannerModeName(candidate));
   auto parse = [&](llvm::StringRef flag,
                    llvm::StringRef name) -> llvm::Expected<PlannerMode> {
@@ -117,7 +152,7 @@ llvm::Error CommandLine::readModes(PlannerOptions &planner) const {
   if (compare == "none")
     return llvm::Error::success();
   if (compare == "all") {
-    for (PlannerMode candidate : allModes)
+    for (PlannerMode candidate : allPlannerModes())
       if (candidate != planner.mode)
         planner.compare.push_back(candidate);
     return llvm::Error::success();
@@ -140,9 +175,14 @@ llvm::Error CommandLine::readCounts(PlannerOptions &planner) const {
     return error(problem);
   if (batch < 0 || size < 0 || most < 0)
     return error("--global-batch, --microbatch and --max-devices are counts");
-  if (!batch && plan.empty())
+  if (!batch && plan.empty() && from.empty())
     return error("--global-batch is needed: how many samples all devices share "
                  "in a step");
+  for (auto [name, text, count] :
+       {std::tuple("microbatch", &microbatch, size),
+        std::tuple("max-devices", &maxDevices, most)})
+    if (!text->empty() && count == 0)
+      return error("--" + llvm::Twine(name) + "=0: at least 1");
   if (batch > kLargestGlobalBatch)
     return error("--global-batch " + llvm::Twine(batch) + ": at most " +
                  llvm::Twine(kLargestGlobalBatch));
@@ -160,6 +200,49 @@ llvm::Error CommandLine::readCounts(PlannerOptions &planner) const {
   return llvm::Error::success();
 }
 
+llvm::Error CommandLine::readChange(PlanOptions &options) const {
+  options.from = from;
+  options.lost = std::vector<std::string>(lost.begin(), lost.end());
+  options.joined = std::vector<std::string>(joined.begin(), joined.end());
+  options.has_batch = !globalBatch.empty();
+  options.has_optimizer = optimizer.getNumOccurrences() > 0;
+  options.has_owner = stateOwner.getNumOccurrences() > 0;
+  if (from.empty()) {
+    if (!lost.empty() || !joined.empty())
+      return error("--lost and --joined need --from: the plan that ran before");
+    return llvm::Error::success();
+  }
+  if (!plan.empty())
+    return error("--plan judges a plan, --from seeks another: give one");
+  if (lost.empty() && joined.empty())
+    return error("--from needs --lost or --joined: what has changed since?");
+  for (auto [name, text, value] :
+       {std::tuple("speed-weight", &speedWeight, &options.speed_weight),
+        std::tuple("move-weight", &moveWeight, &options.move_weight)})
+    if (!llvm::to_float(llvm::StringRef(*text), *value) ||
+        !std::isfinite(*value) || *value < 0)
+      return error("--" + llvm::Twine(name) + "=" + *text +
+                   ": a number of at least 0");
+  return llvm::Error::success();
+}
+
+llvm::Error CommandLine::readSailor(PlanOptions &options) const {
+  if (cost != "sailor") {
+    if (!profile.empty() || !sailorPlan.empty())
+      return error("--profile and --sailor-plan are for --cost=sailor");
+    return llvm::Error::success();
+  }
+  if (profile.empty())
+    return error("--cost=sailor needs --profile: the folder of its data");
+  if (!from.empty() || !plan.empty() || precision != "fp32")
+    return error("--cost=sailor has neither --from, --plan nor --precision: "
+                 "profiles are what they are");
+  options.sailor_data = profile;
+  options.sailor_zone = zone;
+  options.sailor_output = sailorPlan;
+  return llvm::Error::success();
+}
+
 llvm::Error CommandLine::read(PlanOptions &options) const {
   if (model.empty())
     return error("which model? Give an ONNX file or a config.json; see --help");
@@ -172,6 +255,7 @@ llvm::Error CommandLine::read(PlanOptions &options) const {
         schedule.empty() ? ""
                          : checkChoice("schedule", schedule, {"1f1b", "gpipe"}),
         checkChoice("precision", precision, {"fp32", "bf16", "fp16"}),
+        checkChoice("cost", cost, {"facts", "sailor"}),
         ModelOptions::check(file)})
     if (!problem.empty())
       return error(problem);
@@ -188,6 +272,10 @@ llvm::Error CommandLine::read(PlanOptions &options) const {
     return error("--json prints numbers alone: leave out --megatron");
 
   PlannerOptions &planner = options.planner;
+  if (llvm::Error problem = readChange(options))
+    return problem;
+  if (llvm::Error problem = readSailor(options))
+    return problem;
   if (llvm::Error problem = readModes(planner))
     return problem;
   if (llvm::Error problem = readCounts(planner))
@@ -229,5 +317,8 @@ int main(int argc, char **argv) {
   context.loadDialect<het::HetDialect, onnx::OnnxDialect,
                       mlir::func::FuncDialect>();
   DiagnosticPrinter printer(context, "autohet-plan");
-  return exitStatus(plan(options, context), "autohet-plan");
+  mlir::LogicalResult done = options.sailor_data.empty()
+                                 ? plan(options, context)
+                                 : planWithSailor(options, context);
+  return exitStatus(done, "autohet-plan");
 }

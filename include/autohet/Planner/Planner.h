@@ -16,12 +16,17 @@ namespace autohet {
 
 /// Restrictions of one space, after the systems that search them.
 enum class PlannerMode {
-  Joint,    ///< all of it
-  Symmetric ///< Megatron-style: a grid of equal parts, equal batches
+  Joint,      ///< all of it
+  Symmetric,  ///< Megatron-style: a grid of equal parts, equal batches
+  Whale,      ///< a grid, its layers and batches balanced by speed
+  HeteroAuto, ///< equal replicas, one kind of device a stage
+  Cephalo,    ///< every device a replica with its own share of the batch
+  AutoHet     ///< replicas by effective power, one tensor-parallel extent
 };
 
 llvm::StringRef plannerModeName(PlannerMode mode); ///< "joint", "symmetric", …
 std::optional<PlannerMode> parsePlannerMode(llvm::StringRef name);
+std::vector<PlannerMode> allPlannerModes(); ///< ours first
 
 struct PlannerOptions {
   int64_t global_batch = 1;
@@ -65,6 +70,7 @@ struct ModeResult {
   PlannerMode mode = PlannerMode::Joint;
   std::optional<PlannedStep> step;
   std::string why_not;
+  double seconds = 0; ///< that its search took
 };
 
 /// Devices of one kind that the plan leaves out.
@@ -73,7 +79,7 @@ struct IdleDevices {
   std::string reason;
 };
 
-/// Where a search's time went.
+/// Where a search's time went: other modes have their own.
 struct SearchEffort {
   double seconds = 0;
   uint64_t priced_templates = 0, evaluated_plans = 0;
@@ -99,6 +105,8 @@ struct PlannerResult {
   double gap() const {
     return lower_bound_s > 0 ? best.evaluation.step_s / lower_bound_s - 1 : 0;
   }
+  /// "this one is within 1.5 % of the best", or what is left to say.
+  std::string gapText() const;
 };
 
 /// The same input gives the same plan. The error says what is wrong with the

@@ -12,15 +12,9 @@
 #ifndef AUTOHET_PROFILES_SAILORSEARCH_H
 #define AUTOHET_PROFILES_SAILORSEARCH_H
 
-#include "autohet/Profiles/SailorJudge.h"
+#include "autohet/Profiles/SailorCosts.h"
 
 namespace autohet {
-
-/// GPUs that a plan may use, of one kind.
-struct SailorPool {
-  std::string kind;
-  int64_t gpus = 0;
-};
 
 struct SailorSearchResult {
   SailorPlan plan;

@@ -173,7 +173,12 @@ TEST_F(Planner, SaysWhatIsMissing) {
 TEST_F(Planner, RefusesImpossibleInput) {
   options.microbatch_size = 5;
   EXPECT_THAT(refuse(), HasSubstr("the nearest are 60 and 65"));
+  options.microbatch_size = 128;
+  EXPECT_THAT(refuse(), HasSubstr("the smallest is 128"));
   options.microbatch_size.reset();
+  options.state_owner = "n9/0";
+  EXPECT_THAT(refuse(), HasSubstr("no device 'n9/0'"));
+  options.state_owner = "spread";
   cluster = Cluster();
   EXPECT_THAT(refuse(), HasSubstr("no devices"));
   cluster = test::makeCluster({1});

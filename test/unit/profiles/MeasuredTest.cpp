@@ -3,6 +3,7 @@
 #include "PublishedData.h"
 #include "Statistics.h"
 #include "autohet/Cluster/Cluster.h"
+#include "autohet/Profiles/GpuClusters.h"
 #include "autohet/Profiles/VTrain.h"
 
 #include "gmock/gmock.h"
@@ -92,6 +93,33 @@ TEST(GpuSteps, AreNearMeasuredOnes) {
   }
   EXPECT_LT(sum / static_cast<double>(judged.size()), 0.08);
   EXPECT_GT(rankCorrelation(judged), 0.97);
+}
+
+// LLaMA 7B has 6.74e9 parameters, and a token takes 6 operations for each of
+// those in products (the embedding is none) beside attention's.
+TEST(GpuClusters, UnitsOfAShape) {
+  UnitTable table = unitsOf({4096, 32, 2048, 32000, 11008, true, false});
+  ASSERT_EQ(table.units.size(), 66u);
+  double bytes = 0, flops = 0;
+  for (const UnitParameter &parameter : table.parameters)
+    bytes += parameter.bytes;
+  for (const Unit &unit : table.units)
+    flops += unit.forward_flops + unit.backward_flops;
+  EXPECT_NEAR(bytes / 4, 6.738e9, 0.01e9);
+  double products = 6.0 * 2048 * (bytes / 4 - 32000.0 * 4096);
+  double attention = 12.0 * 2048 * 2048 * 4096 * 32;
+  EXPECT_NEAR(flops, products + attention, 1e-6 * flops);
+  EXPECT_TRUE(table.units.back().successors.empty());
+  EXPECT_EQ(table.units[0].successors[0].bytes_per_sample, 2048 * 4096 * 2.0);
+}
+
+TEST(GpuClusters, KindsReachAPartOfTheirDataSheet) {
+  const GpuKind *sheet = findGpuKind("H20");
+  ASSERT_TRUE(sheet);
+  DeviceKind kind = deviceKindOf(*sheet, {});
+  EXPECT_EQ(kind.name, "H20");
+  EXPECT_DOUBLE_EQ(kind.flops_per_s, 148e12 * GpuEfficiency().matmul);
+  EXPECT_FALSE(findGpuKind("H21"));
 }
 
 TEST(Statistics, RanksTies) {
