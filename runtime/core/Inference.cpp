@@ -60,7 +60,7 @@ void InferenceRun::load(const std::string &folder) {
   WeightOptions weights;
   weights.indexPath = options.weightsIndex.empty() ? folder + "weights.index"
                                                    : options.weightsIndex;
-  weights.overrideFile = options.weights;
+  weights.overrideFiles = options.weights;
   weights.draw = options.init;
   weights.deviation = options.initDeviation;
   weights.seed = seed;

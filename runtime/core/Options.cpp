@@ -130,10 +130,12 @@ static const std::vector<Group> &groups() {
              o.initDeviation = notNegative(v);
          },
          true},
-        {"weights", "FILE",
-         "start from this safetensors file (PyTorch's names and shapes) "
-         "instead of the "
-         "model's own weights",
+        {"weights", "PATH",
+         "start from this safetensors file (PyTorch's names and shapes), or a "
+         "folder with "
+         "model.safetensors or its index, instead of the model's own weights; "
+         "F16 and BF16 "
+         "are read as float32",
          text(&O::weights), true},
         {"weights-index", "FILE",
          "where weights are (default: weights.index beside the "

@@ -190,7 +190,7 @@ void Trainer::load(const std::string &folder) {
     evaluation = std::make_unique<Feeder>(program, feedOptions(true));
   else if (options.evalEvery)
     fail(AH_ERROR_INPUT, "option --eval-every needs --eval-data");
-  weights.overrideFile = options.weights;
+  weights.overrideFiles = options.weights;
   weights.draw = options.init;
   weights.deviation = options.initDeviation;
   weights.seed = seed;

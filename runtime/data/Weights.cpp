@@ -5,6 +5,7 @@
 #include "autohet/runtime/random.h"
 #include "core/Error.h"
 #include "data/Box.h"
+#include "data/WeightFiles.h"
 
 #include <cstring>
 
@@ -15,14 +16,14 @@ class Loader {
 public:
   Loader(Memory &memory, const WeightOptions &options)
       : memory(memory), program(memory.program), options(options) {
-    if (!options.overrideFile.empty())
-      file.emplace(options.overrideFile);
+    if (!options.overrideFiles.empty())
+      files.emplace(options.overrideFiles);
   }
 
   std::vector<std::string> run() {
     for (const ah_parameter &parameter : program.parameters)
       load(parameter);
-    if (file)
+    if (files)
       reportUnused();
     return std::move(warnings);
   }
@@ -47,20 +48,21 @@ private:
     std::string name = program.string(parameter.name);
     if (parameter.trained && options.skipTrained)
       return;
-    if (file && loadFromFile(parameter, name))
+    if (files && loadFromFiles(parameter, name))
       return;
     if (parameter.trained && options.draw)
       return draw(parameter, name);
-    if (parameter.trained && file)
-      file->get(name); // throws, with what the file has
+    if (parameter.trained && files)
+      files->failMissing(name);
     loadFromIndex(parameter, name);
   }
 
   void requireSame(const std::string &path, const std::string &name,
                    uint8_t dtype, const std::vector<int64_t> &shape,
-                   const ah_parameter &parameter) {
+                   const ah_parameter &parameter, bool mayWiden) {
     Box box = Box::of(parameter);
-    if (shape == box.global && dtype == parameter.dtype)
+    if (shape == box.global &&
+        (mayWiden ? widens(dtype, parameter.dtype) : dtype == parameter.dtype))
       return;
     fail(AH_ERROR_MISMATCH, "'%s': parameter '%s' is %s %s, wanted %s %s",
          path.c_str(), name.c_str(), dtypeName(dtype),
@@ -69,45 +71,52 @@ private:
          shapeText(box.global.data(), box.global.size()).c_str());
   }
 
-  /// The box of a whole tensor that is held here.
-  static std::vector<char> pack(const ah_parameter &parameter,
+  /// The box of a whole tensor of `dtype` that is held here, as the parameter's
+  /// dtype.
+  static std::vector<char> pack(const ah_parameter &parameter, uint8_t dtype,
                                 const char *global, bool transposed) {
     Box box = Box::of(parameter);
-    unsigned bytes = dtypeBytes(parameter.dtype);
+    unsigned bytes = dtypeBytes(dtype);
     std::vector<char> packed(box.elements() * bytes);
     copyFromGlobal(box, bytes, global, packed.data(), transposed);
-    return packed;
+    return dtype == parameter.dtype
+               ? packed
+               : widened(dtype, packed.data(), box.elements());
   }
 
   /// A tied parameter may be there under any of its names, or under several.
-  std::vector<const TensorInfo *> findInFile(const std::string &name) {
-    std::vector<const TensorInfo *> found;
-    if (const TensorInfo *info = file->find(name))
-      found.push_back(info);
+  std::vector<const WeightFiles::Tensor *>
+  findInFiles(const std::string &name) {
+    std::vector<const WeightFiles::Tensor *> found;
+    if (const WeightFiles::Tensor *tensor = files->find(name))
+      found.push_back(tensor);
     if (!options.indexPath.empty())
       for (auto &[alias, target] : needIndex().aliases())
         if (target == name)
-          if (const TensorInfo *info = file->find(alias))
-            found.push_back(info);
+          if (const WeightFiles::Tensor *tensor = files->find(alias))
+            found.push_back(tensor);
     return found;
   }
 
-  bool loadFromFile(const ah_parameter &parameter, const std::string &name) {
-    std::vector<const TensorInfo *> found = findInFile(name);
+  bool loadFromFiles(const ah_parameter &parameter, const std::string &name) {
+    std::vector<const WeightFiles::Tensor *> found = findInFiles(name);
     if (found.empty())
       return false;
     std::vector<char> first;
-    for (const TensorInfo *info : found) {
-      requireSame(file->path(), info->name, info->dtype, info->shape,
-                  parameter);
-      std::vector<char> packed = pack(parameter, file->data(*info), false);
+    for (const WeightFiles::Tensor *tensor : found) {
+      const TensorInfo &info = *tensor->info;
+      requireSame(tensor->file->path(), info.name, info.dtype, info.shape,
+                  parameter, /*mayWiden=*/true);
+      std::vector<char> packed =
+          pack(parameter, info.dtype, tensor->data(), false);
       if (first.empty())
         first = std::move(packed);
       else if (packed != first)
         fail(AH_ERROR_INPUT,
              "'%s': '%s' and '%s' differ, and are one parameter of the model "
              "(tied): give it under one name, or equal under both",
-             file->path().c_str(), found[0]->name.c_str(), info->name.c_str());
+             files->path().c_str(), found[0]->info->name.c_str(),
+             info.name.c_str());
     }
     memory.write(parameter.parameter_buffer, first.data(), first.size());
     return true;
@@ -126,12 +135,13 @@ private:
            "'%s' says no file for '%s': the model has no weights of its own; "
            "start with --init, --weights FILE or --resume",
            weights.path().c_str(), name.c_str());
-    requireSame(weights.path(), name, tensor.dtype, tensor.shape, parameter);
+    requireSame(weights.path(), name, tensor.dtype, tensor.shape, parameter,
+                /*mayWiden=*/false);
     // A part is read without the rest, which its checksum would need.
     if (Box::of(parameter).isWhole())
       weights.verify(tensor);
     std::vector<char> packed =
-        pack(parameter, weights.data(tensor), tensor.transposed);
+        pack(parameter, tensor.dtype, weights.data(tensor), tensor.transposed);
     memory.write(parameter.parameter_buffer, packed.data(), packed.size());
   }
 
@@ -177,23 +187,22 @@ private:
     WeightsIndex &weights = needIndex();
     std::string unknown;
     unsigned count = 0;
-    for (const TensorInfo &info : file->tensors())
-      if (!weights.tensors().count(info.name) &&
-          !weights.aliases().count(info.name)) {
+    for (auto &[name, unused] : files->tensors())
+      if (!weights.tensors().count(name) && !weights.aliases().count(name)) {
         ++count;
         if (unknown.size() < 300)
-          unknown += " " + info.name;
+          unknown += " " + name;
       }
     if (count)
       warnings.push_back(
           format("'%s' has %u tensors that the model does not have:%s",
-                 file->path().c_str(), count, unknown.c_str()));
+                 files->path().c_str(), count, unknown.c_str()));
   }
 
   Memory &memory;
   const Program &program;
   const WeightOptions &options;
-  std::optional<SafetensorsFile> file;
+  std::optional<WeightFiles> files;
   std::optional<WeightsIndex> index;
   std::vector<std::string> warnings;
 };

@@ -53,8 +53,8 @@ private:
 /// How trained parameters get their first values.
 struct WeightOptions {
   std::string indexPath;
-  std::string
-      overrideFile;  // safetensors under PyTorch's names; empty: the index
+  // Safetensors under PyTorch's names, a file or a folder; empty: the index.
+  std::string overrideFiles;
   bool draw = false; // --init: by (seed, name, global index)
   double deviation = 0.02;
   uint64_t seed = 0;

@@ -2,8 +2,8 @@
 
     config_cases.py CASE_FOLDER WORK_FOLDER
 
-The config says all but the weights: these come from the case's ONNX file,
-under PyTorch's names. Then logits, loss, every gradient and the weights after
+The config says all but the weights: these are those that transformers wrote, in
+`weights`, or they come from the case's ONNX file, under PyTorch's names. Then logits, loss, every gradient and the weights after
 three steps of SGD and of AdamW must be those of PyTorch, as in torch_cases.py.
 """
 
@@ -82,13 +82,17 @@ def main() -> None:
     os.makedirs(options.work, exist_ok=True)
     case, checks = ConfigCase(options.case), Checks()
     case.prefix = ""  # that of the module which the exporter was given
-    weights = os.path.join(options.work, "weights.safetensors")
+    weights = case.path("weights")
+    has_own = os.path.exists(weights)
+    if not has_own:
+        weights = os.path.join(options.work, "weights.safetensors")
     given = case.tensors("inputs")
     positions = given.pop("position_ids", None)
     if positions is not None:
         checks.equal("positions that count up", bool((positions == np.arange(positions.shape[1])).all()), True)
     try:
-        write_safetensors(weights, first_weights(options.case, options.work))
+        if not has_own:
+            write_safetensors(weights, first_weights(options.case, options.work))
         write_safetensors(os.path.join(options.work, "inputs.safetensors"), given)
         case.work = options.work
         torch_cases.compile_case = lambda case, work, optimizer, batch, _: case.compile(work, optimizer, batch)

@@ -42,11 +42,13 @@ def fill(model: nn.Module) -> None:
 class Golden:
     """One family at one size: numbers once, files in many spellings."""
 
-    def __init__(self, family: Family, size: Size, seed: int = 0) -> None:
+    def __init__(self, family: Family, size: Size, seed: int = 0, precision: torch.dtype = torch.float32) -> None:
         torch.manual_seed(seed)
         self.family = family
         self.model = family.build(size).eval().float()
         fill(self.model)
+        # Weights that a file of that precision holds exactly.
+        self.model = self.model.to(precision).float()
         self.start = {name: p.detach().clone() for name, p in self.model.named_parameters()}
         self.inputs = family.inputs(size)
         with torch.no_grad():

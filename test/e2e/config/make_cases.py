@@ -1,0 +1,106 @@
+"""Writes the cases beside it: models of configs with Hugging Face's own numbers.
+
+    make_cases.py [--only REGEX] [--into FOLDER]
+
+Needs PyTorch, transformers and numpy. A case is a config.json, the weights that
+transformers wrote for it (whole, in several files, or in half precision), inputs,
+labels, and what PyTorch makes of them: logits, loss, gradients, three steps of SGD
+and of AdamW. `../config_cases.py` compares.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import sys
+from typing import Any, Dict
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), "families")]
+
+import torch
+
+from family_models import LM, Family, Size, classes, hugging_face, ids, padded_ids, words
+from golden import Golden
+from harness import write_safetensors
+
+SIZE = Size(hidden=16, layers=2, vocabulary=37, length=8)
+# Model type: what its config says beyond the sizes; and how its weights are written.
+CONFIGS: Dict[str, Dict[str, Any]] = {
+    "gpt_neox": dict(rotary_pct=0.5),
+    "gpt_neox-sequential": dict(rotary_pct=0.25, use_parallel_residual=False, hidden_size=32, attention_bias=False),
+    "phi": dict(partial_rotary_factor=0.5),
+    "phi-norms": dict(partial_rotary_factor=0.5, qk_layernorm=True),
+    "gemma": dict(head_dim=6, num_key_value_heads=1),
+    "mistral": dict(num_key_value_heads=2, sliding_window=3),
+    "mistral-whole": dict(num_key_value_heads=1, sliding_window=None),
+    "qwen2-window": dict(num_key_value_heads=2, use_sliding_window=True, sliding_window=3, max_window_layers=1),
+    "qwen3": dict(num_key_value_heads=2, head_dim=6),
+    "llama-scaled": dict(
+        num_key_value_heads=2, attention_bias=True, mlp_bias=True,
+        rope_parameters=dict(rope_type="llama3", rope_theta=10000.0, factor=4.0, low_freq_factor=1.0,
+                             high_freq_factor=4.0, original_max_position_embeddings=8),
+    ),
+}  # fmt: skip
+PADDED = ("qwen3", "phi")
+SHARDED, HALF = ("mistral",), {"gemma": torch.bfloat16, "qwen3": torch.float16}
+
+
+def write(folder: str, name: str, config: Dict[str, Any]) -> None:
+    kind = name.split("-")[0]
+    inputs = words(padded_ids if name in PADDED else ids)
+    precision = HALF.get(name, torch.float32)
+    golden = Golden(Family(hugging_face(kind, LM, "eager", **config), inputs, classes), SIZE, precision=precision)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    model = golden.model.model
+    settings = {k: v for k, v in model.config.to_diff_dict().items() if k != "transformers_version"}
+    # As transformers writes them: tied ones once.
+    weights = os.path.join(folder, "weights")
+    model.to(precision).save_pretrained(weights, max_shard_size="6KB" if name in SHARDED else "5GB")
+    for extra in ("config.json", "generation_config.json"):
+        os.remove(os.path.join(weights, extra))
+
+    def bare(parameter: str) -> str:
+        return parameter[len("model.") :]
+
+    tied = {}
+    names = {id(p): n for n, p in golden.model.named_parameters()}
+    for parameter, tensor in golden.model.named_parameters(remove_duplicate=False):
+        if names[id(tensor)] != parameter:
+            tied.setdefault(bare(names[id(tensor)]), {"also": [], "graph_constants": []})["also"].append(bare(parameter))
+    gradients = {n[len("grad.") :]: g for n, g in golden.expected.items() if n.startswith("grad.")}
+    facts = {
+        "config": settings, "inputs": list(golden.inputs), "shapes": "static", "dynamic_dims": [],
+        "sgd": {"losses": golden.losses["sgd"]}, "adamw": {"losses": golden.losses["adamw"]},
+        "parameters": {bare(n): list(g.shape) for n, g in gradients.items()},
+        "parameters_with_zero_gradient": [bare(n) for n, g in gradients.items() if float(g.abs().max()) < 1e-7],
+        "tied": tied, "graph_constants_from_parameters": {},
+    }  # fmt: skip
+
+    def save(file: str, tensors: Dict[str, torch.Tensor]) -> None:
+        write_safetensors(os.path.join(folder, file + ".safetensors"), {n: t.numpy() for n, t in tensors.items()})
+
+    save("inputs", golden.inputs)
+    save("labels", {"labels": golden.labels})
+    save("expected", {"grad." + bare(n[len("grad.") :]) if n.startswith("grad.") else n: t for n, t in golden.expected.items()})
+    with open(os.path.join(folder, "case.json"), "w") as text:
+        json.dump(facts, text, indent=1, sort_keys=True)
+        text.write("\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="", metavar="REGEX")
+    parser.add_argument("--into", default=HERE, metavar="FOLDER")
+    options = parser.parse_args()
+    for name, config in CONFIGS.items():
+        if re.search(options.only, name):
+            write(os.path.join(options.into, name), name, config)
+
+
+if __name__ == "__main__":
+    main()
