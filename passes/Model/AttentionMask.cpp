@@ -5,7 +5,8 @@
 // any other key of the row is visible: its exponential is 0 in either case. In
 // a row that hides every key it is not: finite fills give the mean of all
 // values, -inf gives NaN (or 0). So a finite fill becomes a condition only
-// where each row is known to see something, as each does under causality alone.
+// where each row is known to see something, as each does under causality alone;
+// beside a padding mask that may hide the rest of a row, it stays a number.
 //
 //===----------------------------------------------------------------------===//
 
@@ -110,6 +111,59 @@ void AttentionMask::add(Condition condition) {
   conditions.push_back(condition);
 }
 
+void AttentionMask::hide(const Condition &condition, double fill) {
+  if (!isMinusInfinity(fill)) {
+    finite.emplace_back(condition, fill);
+    return;
+  }
+  simplified = true;
+  add(condition);
+}
+
+/// Whether numbers that are added to scores may be low enough to hide keys:
+/// something that large is in their making, or they come from outside.
+static bool mayHide(Value value) {
+  llvm::SmallDenseSet<Operation *> seen;
+  SmallVector<Value> open = {value};
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    Operation *op = next.getDefiningOp();
+    if (!isa<FloatType>(typeOf(next).getElementType()))
+      continue; // a condition hides by the floats that it selects
+    if (!op)
+      return true;
+    DenseFPElementsAttr dense;
+    if (matchPattern(next, m_Constant(&dense))) {
+      if (llvm::any_of(dense.getValues<APFloat>(), [](const APFloat &element) {
+            return std::abs(element.convertToDouble()) >= -kHidden;
+          }))
+        return true;
+      continue;
+    }
+    if (seen.insert(op).second)
+      llvm::append_range(open, op->getOperands());
+  }
+  return false;
+}
+
+void AttentionMask::settle() {
+  bool mayBeEmpty =
+      llvm::any_of(conditions,
+                   [](const Condition &other) { return bool(other.value); }) ||
+      llvm::any_of(numbers, [](const Number &number) {
+        return number.fill || mayHide(number.value);
+      });
+  for (auto &[condition, fill] : finite) {
+    if (mayBeEmpty) {
+      numbers.push_back({{}, 1, condition, fill});
+      continue;
+    }
+    simplified = true;
+    add(condition);
+  }
+  finite.clear();
+}
+
 void AttentionMask::addCondition(Value value, bool negated) {
   simplified |= throughBroadcast(value) != value;
   add(read(value, negated));
@@ -118,7 +172,7 @@ void AttentionMask::addCondition(Value value, bool negated) {
 LogicalResult AttentionMask::addFill(Value value, bool negated, double fill) {
   Condition condition = read(value, negated);
   if (hidesLike(condition, fill)) {
-    add(condition);
+    hide(condition, fill);
     return success();
   }
   if (!(fill <= kAbsorbing))
@@ -168,19 +222,21 @@ void AttentionMask::addNumbers(Value value, double scale) {
     if (first && second && (*first == 0 || *second == 0)) {
       bool negated = *first != 0;
       Condition condition = read(select.getCondition(), negated);
-      if (hidesLike(condition, (negated ? *first : *second) * scale)) {
-        simplified = true;
-        add(condition);
+      double fill = (negated ? *first : *second) * scale;
+      if (hidesLike(condition, fill)) {
+        hide(condition, fill);
         return;
       }
     }
   }
   if (auto constant = matchTwoValued(value)) {
     Condition condition{{}, constant->first, false};
-    if (constant->second == 0 ||
-        hidesLike(condition, constant->second * scale)) {
+    if (constant->second == 0) {
       simplified = true;
-      add(condition);
+      return;
+    }
+    if (hidesLike(condition, constant->second * scale)) {
+      hide(condition, constant->second * scale);
       return;
     }
   }

@@ -32,6 +32,9 @@ public:
   /// mask of het.attention means the same.
   mlir::LogicalResult addFill(mlir::Value value, bool negated, double fill);
 
+  /// Ends the adding: what finite fills mean depends on all that was added.
+  void settle();
+
   bool isCausal() const { return causal; }
   /// Whether what is left is simpler than what was added.
   bool isSimplified() const { return simplified; }
@@ -60,8 +63,11 @@ private:
   static Condition read(mlir::Value value, bool negated);
   bool visit(const Condition &condition,
              llvm::function_ref<void(int64_t, int64_t, bool)> visitor) const;
-  /// Whether a fill hides as well as -inf does.
+  /// Whether a fill hides as well as -inf does, if no other mask leaves a row
+  /// with nothing.
   bool hidesLike(const Condition &condition, double fill) const;
+  /// Adds a condition that hides by `fill`.
+  void hide(const Condition &condition, double fill);
   void add(Condition condition);
   mlir::Value materialize(const Condition &condition,
                           mlir::PatternRewriter &rewriter,
@@ -74,6 +80,8 @@ private:
   bool causal = false, simplified = false;
   llvm::SmallVector<Condition, 2> conditions;
   llvm::SmallVector<Number, 2> numbers;
+  /// Of finite fills that hide like -inf, until `settle`.
+  llvm::SmallVector<std::pair<Condition, double>, 2> finite;
 };
 
 /// Whether a value is computed with a trained parameter: then it has a gradient

@@ -289,6 +289,7 @@ struct FuseCore : OpRewritePattern<MatmulOp> {
         mask.addNumbers(part.value, part.factor);
       else if (failed(mask.addFill(part.value, part.negated, *part.fill)))
         return failure();
+    mask.settle();
 
     // PyTorch scales queries and keys by the root of the scale each.
     Location loc = op.getLoc();
@@ -331,6 +332,7 @@ struct SimplifyMask : OpRewritePattern<AttentionOp> {
       mask.addCondition(op.getMask());
     else
       mask.addNumbers(op.getMask(), 1);
+    mask.settle();
     if (!mask.isSimplified())
       return failure();
     Value left = mask.build(rewriter, op.getLoc());

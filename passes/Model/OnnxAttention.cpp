@@ -215,8 +215,8 @@ static LogicalResult convertAttention(OnnxNode &node, Results &results) {
   if (!isPlain)
     return writeOut(node, *heads, *mask, scale, results);
 
-  // PyTorch gives 0, not NaN, to a query whose boolean mask hides everything.
-  bool zeroEmptyRows = *mask && tensorType(*mask).getElementType().isInteger(1);
+  // A query whose mask hides everything gives 0, not NaN.
+  bool zeroEmptyRows = bool(*mask);
   Value result = attention(node, heads->query, heads->key, heads->value, *mask,
                            scale, causal, zeroEmptyRows);
   results.push_back(likeOperand(node, result));

@@ -179,3 +179,23 @@ func.func @unit_dims(%q: tensor<2x4x3x8xf32>, %kv: tensor<1x3x2x4x8xf32>) -> ten
   %y = het.matmul %p, %v batch [0, 1] [0, 1] contract [3] [2] : (tensor<2x4x3x3xf32>, tensor<2x4x3x8xf32>) -> tensor<2x4x3x8xf32>
   return %y : tensor<2x4x3x8xf32>
 }
+
+// -----
+
+// Causality by finfo.min beside a padding mask by finfo.min: in a row whose
+// causal keys are all padding, hidden keys of either kind weigh the same.
+// CHECK-LABEL: func @finite_twice
+// CHECK: %[[M:.*]] = het.add
+// CHECK: het.attention %arg0, %arg1, %arg2, %[[M]] {kv_heads = array<i64: 0>, scale = 1.000000e+00 : f64}
+func.func @finite_twice(%q: tensor<2x1x2x4xf32>, %k: tensor<2x1x2x4xf32>, %v: tensor<2x1x2x4xf32>, %pad: tensor<2x1x1x2xi1>) -> tensor<2x1x2x4xf32> {
+  %zero = het.constant dense<0.0> : tensor<f32>
+  %low = het.constant dense<-3.40282347E+38> : tensor<f32>
+  %triangle = het.constant dense<[[[[true, false], [true, true]]]]> : tensor<1x1x2x2xi1>
+  %s = het.matmul %q, %k batch [0, 1] [0, 1] contract [3] [3] : (tensor<2x1x2x4xf32>, tensor<2x1x2x4xf32>) -> tensor<2x1x2x2xf32>
+  %c = het.select %triangle, %s, %low : (tensor<1x1x2x2xi1>, tensor<2x1x2x2xf32>, tensor<f32>) -> tensor<2x1x2x2xf32>
+  %m = het.select %pad, %zero, %low : (tensor<2x1x1x2xi1>, tensor<f32>, tensor<f32>) -> tensor<2x1x1x2xf32>
+  %a = het.add %c, %m : (tensor<2x1x2x2xf32>, tensor<2x1x1x2xf32>) -> tensor<2x1x2x2xf32>
+  %p = het.softmax %a : (tensor<2x1x2x2xf32>) -> tensor<2x1x2x2xf32>
+  %y = het.matmul %p, %v batch [0, 1] [0, 1] contract [3] [2] : (tensor<2x1x2x2xf32>, tensor<2x1x2x4xf32>) -> tensor<2x1x2x4xf32>
+  return %y : tensor<2x1x2x4xf32>
+}
