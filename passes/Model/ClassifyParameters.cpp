@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OnnxParameters.h"
 #include "Rotary.h"
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Passes/Model/Parameters.h"
@@ -42,6 +43,7 @@ struct ClassifyParameters
 
 private:
   LogicalResult findByName(Reasons &reasons);
+  void warnOfComputed();
   LogicalResult classify(WeightSourceOp source, ArrayRef<ParameterOp> uses,
                          const Reasons &reasons);
 };
@@ -274,6 +276,13 @@ unsigned countUses(ArrayRef<ParameterOp> uses) {
 
 } // namespace
 
+/// Whether a name is that of a Constant node's output: parameters have names of
+/// their own.
+static bool isOfConstantNode(StringRef name) {
+  static const llvm::Regex pattern("(^|/)Constant(_[0-9]+)?_output_0$");
+  return pattern.match(name);
+}
+
 LogicalResult ClassifyParameters::classify(WeightSourceOp source,
                                            ArrayRef<ParameterOp> uses,
                                            const Reasons &reasons) {
@@ -301,6 +310,16 @@ LogicalResult ClassifyParameters::classify(WeightSourceOp source,
   llvm::SetVector<StringRef> roles;
   for (ParameterOp use : trained)
     roles.insert(useOf(use));
+  // Norms without a bias are written with one of zeros, as the output of a
+  // Constant node: parameters are initializers.
+  if (roles.size() == 1 && roles.front() == "bias of a norm" &&
+      isOfConstantNode(source.getName())) {
+    for (ParameterOp use : uses)
+      use.setUntrained(true);
+    source.setUntrained(true);
+    source.setReason("added by the exporter to a norm without a bias");
+    return success();
+  }
   std::string description = llvm::join(roles, ", ");
   // Shared on request: then a mask is one of the uses that are meant.
   for (ParameterOp use : uses)
@@ -349,6 +368,46 @@ LogicalResult ClassifyParameters::findByName(Reasons &reasons) {
          << constants << "' matches no constant of the model";
 }
 
+/// Whether all names are such as exporters make up for what they computed.
+static bool isMadeUp(WeightSourceOp source) {
+  return llvm::all_of(source.getAllNames(), [](StringRef name) {
+    return autohet::isCounterName(name) || isOfConstantNode(name);
+  });
+}
+
+/// Exporters for inference compute what parameters alone decide. The result is
+/// trained, as nobody can tell it from a parameter, but it is not the model's.
+void ClassifyParameters::warnOfComputed() {
+  std::string trained, biases;
+  auto list = [](std::string &text, WeightSourceOp source) {
+    text += (text.empty() ? "'" : ", '") + source.getName().str() + "'";
+  };
+  for (auto source : getOperation().getOps<WeightSourceOp>()) {
+    auto shape = source.getShape();
+    if (!isMadeUp(source))
+      continue;
+    if (!source.getUntrained())
+      list(trained, source);
+    else if (source.getReason() == kMask && shape.size() >= 3 &&
+             shape[shape.size() - 3] > 1)
+      list(biases, source);
+  }
+  if (!trained.empty())
+    emitWarning(getOperation().getLoc())
+        << "constants that the exporter computed are trained as they are, and "
+           "saved under names that PyTorch's model does not have: "
+        << trained
+        << ". What was 1 + weight decays to 0, not to 1. autohet.export keeps "
+           "the model's own parameters";
+  if (!biases.empty())
+    emitWarning(getOperation().getLoc())
+        << "constants that the exporter computed are added to attention "
+           "scores, differ by head and are not trained: "
+        << biases
+        << ". If the model learns them (a bias by distance, as in T5), export "
+           "it with autohet.export";
+}
+
 void ClassifyParameters::runOnOperation() {
   Reasons reasons;
   if (failed(findByName(reasons)))
@@ -370,7 +429,9 @@ void ClassifyParameters::runOnOperation() {
       failedAny |= failed(classify(source, found->second, reasons));
   }
   if (failedAny)
-    signalPassFailure();
+    return signalPassFailure();
+  if (!inference)
+    warnOfComputed();
 }
 
 llvm::StringSet<> autohet::findParameters(ModuleOp module,

@@ -28,7 +28,9 @@ static bool isParameter(InitializerOp constant) {
 }
 
 bool autohet::isCounterName(StringRef name) {
-  static const llvm::Regex pattern("^(val_[0-9]+|onnx::[A-Za-z]+_[0-9]+)$");
+  // The last: of transposes that were folded, after PyTorch's operator.
+  static const llvm::Regex pattern("^(val_[0-9]+|onnx::[A-Za-z]+_[0-9]+|"
+                                   "(permute|transpose|t)(_[0-9]+)?)$");
   return pattern.match(name);
 }
 
@@ -49,6 +51,21 @@ static std::string nameBesideBias(Value bias) {
   return stem.consume_back("bias") ? (stem + "weight").str() : std::string();
 }
 
+/// Whether `scope` is `path` without some of its modules: those whose own
+/// `forward` was not called, as OPT's decoder's owner.
+static bool skipsModules(StringRef scope, StringRef path) {
+  SmallVector<StringRef> called, all;
+  scope.split(called, '.');
+  path.split(all, '.');
+  if (called.back() != all.back())
+    return false;
+  const auto *next = called.begin();
+  for (StringRef module : all)
+    if (next != called.end() && *next == module)
+      ++next;
+  return next == called.end();
+}
+
 /// The name of the weight of a product.
 static std::string weightName(NodeOp product) {
   std::string name;
@@ -61,7 +78,9 @@ static std::string weightName(NodeOp product) {
         if (name.empty())
           name = nameBesideBias(operand);
   StringRef module = product.getScope().value_or("");
-  if (module.empty() || StringRef(name).starts_with(module))
+  StringRef path = StringRef(name).rsplit('.').first;
+  if (module.empty() || (!name.empty() && (path.starts_with(module) ||
+                                           skipsModules(module, path))))
     return name;
   return (module + ".weight").str();
 }

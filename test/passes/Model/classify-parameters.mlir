@@ -121,3 +121,18 @@ func.func @rotary(%x: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
   %6 = het.add %0, %5 : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   return %6 : tensor<2x3x4xf32>
 }
+
+// -----
+
+// TorchScript's exporter gives a norm without a bias one of zeros.
+// CHECK: weight_source "/norm/Constant_output_0" in "m" at 0 untrained because "added by the exporter to a norm without a bias"
+het.weight_source "/norm/Constant_output_0" in "m" at 0 : tensor<8xf32>
+func.func @norm_without_bias(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  %g = het.constant dense<1.0> : tensor<8xf32>
+  %b = het.parameter "/norm/Constant_output_0" : tensor<8xf32>
+  %0, %m0, %r0 = het.layer_norm %x, %g, %b {epsilon = 1.0e-5 : f64} : (tensor<2x8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<2x8xf32>, tensor<2xf32>, tensor<2xf32>)
+  // A second use is no second parameter.
+  %c = het.parameter "/norm/Constant_output_0" : tensor<8xf32>
+  %1, %m1, %r1 = het.layer_norm %0, %g, %c {epsilon = 1.0e-5 : f64} : (tensor<2x8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<2x8xf32>, tensor<2xf32>, tensor<2xf32>)
+  return %1 : tensor<2x8xf32>
+}
