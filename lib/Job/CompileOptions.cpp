@@ -24,7 +24,9 @@ const std::vector<JobOption> &autohet::compileOptions() {
       // Model
       {"mode", "KIND", "training (default) or inference"},
       {"dim", "NAME=N", "extent of a symbolic dim", true},
-      {"batch-dim", "NAME", "the symbolic dim that counts samples"},
+      {"batch-dim", "NAME",
+       "the symbolic dim that counts samples; none, in inference: the input "
+       "is one sample"},
       {"tie", "NAME=OTHER", "make two constants one parameter", true},
       {"shared", "NAME", "accept several uses of a parameter", true},
       {"bind", "NAME=KIND", "where an input comes from", true},

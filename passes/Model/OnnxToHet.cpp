@@ -138,6 +138,9 @@ BlockArgument autohet::findBatchInput(func::FuncOp graph) {
   return first;
 }
 
+/// As --batch-dim: no dim counts samples.
+static constexpr llvm::StringLiteral kNoBatch = "none";
+
 LogicalResult OnnxToHet::bindDims(func::FuncOp graph) {
   for (const std::string &binding : dims) {
     auto [name, number] = StringRef(binding).split('=');
@@ -148,6 +151,16 @@ LogicalResult OnnxToHet::bindDims(func::FuncOp graph) {
     bound[name] = extent;
   }
 
+  // Asked for in words: whatever the first dim is called, it counts no samples.
+  if (batchDim == kNoBatch) {
+    if (!inference || batch > 1)
+      return emitError(graph.getLoc())
+             << "--batch-dim=" << kNoBatch << " makes the whole input one "
+             << "sample: it is for inference, with a batch of 1";
+    isOneSample = true;
+    batchSize = 1;
+    return success();
+  }
   batchSymbol = batchDim;
   int64_t inFile = 0;
   if (BlockArgument samples = findBatchInput(graph)) {

@@ -20,7 +20,8 @@ ModelOptions::ModelOptions(cl::OptionCategory &category)
       shared("shared", cl::desc("Accept several uses of a parameter"),
              cl::value_desc("NAME"), cl::cat(category)),
       batchDim("batch-dim",
-               cl::desc("Name of the symbolic dim that counts samples"),
+               cl::desc("Name of the symbolic dim that counts samples; none, "
+                        "in inference: the input is one sample"),
                cl::value_desc("NAME"), cl::cat(category)),
       constants("constant", cl::desc("Constants that are not trained"),
                 cl::value_desc("REGEX"), cl::cat(category)),

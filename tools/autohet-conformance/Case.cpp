@@ -173,7 +173,7 @@ private:
       Finished process = runProcess(command, settings.timeout_s);
       if (endedWell(process, /*isCompiler=*/true))
         return true;
-      if (set.empty() && bindDims(command))
+      if (set.empty() && (bindDims(command) || takeWhole(command)))
         continue;
       // "... give its value with --bind 'shape'=FILE"
       const std::string mark = "give its value with --bind '";
@@ -216,6 +216,19 @@ private:
       from = list.find('\'', middle + of.size());
       from = from == std::string::npos ? list.size() : from + 1;
     }
+    return true;
+  }
+
+  /// "... lets one sample reach another ...": then the input is one sample.
+  bool takeWhole(std::vector<std::string> &command) {
+    if (isWhole ||
+        (result.detail.find("lets one sample reach another") ==
+             std::string::npos &&
+         result.detail.find("treats samples unlike") == std::string::npos))
+      return false;
+    isWhole = true;
+    dimsAreBound = false; // one more of them may be wanted
+    command.push_back("--batch-dim=none");
     return true;
   }
 
@@ -303,7 +316,7 @@ private:
 
   const Settings &settings;
   std::string model, work;
-  bool isFolder = false, dimsAreBound = false;
+  bool isFolder = false, dimsAreBound = false, isWhole = false;
   ModelFacts facts;
   CaseResult result;
 };

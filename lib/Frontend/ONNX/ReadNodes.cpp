@@ -83,7 +83,8 @@ LogicalResult Reader::sortNodes() {
   llvm::StringMap<int> producers;
   for (int i = 0; i < graph.node_size(); ++i)
     for (const std::string &output : graph.node(i).output())
-      producers.try_emplace(output, i);
+      if (!output.empty()) // a result that is left out, not one called ""
+        producers.try_emplace(output, i);
   enum State : char { New, Open, Done };
   std::vector<State> states(graph.node_size(), New);
   // A depth-first search with a stack of its own: a file decides its depth.
@@ -218,6 +219,13 @@ LogicalResult Reader::readNode(const NodeProto &node,
   StringRef domain = canonicalDomain(node.domain());
   const FunctionProto *function = findFunction(node);
   auto opset = opsets.find(domain);
+  if (opset == opsets.end() && domain == "com.microsoft") {
+    // There is one version; onnxruntime, whose optimiser writes such files,
+    // reads them.
+    emitWarning(fileLoc) << "'" << path << "' imports no version of domain '"
+                         << domain << "': 1 is taken, the only one";
+    opset = opsets.try_emplace(domain, 1).first;
+  }
   if (opset == opsets.end() && !function)
     return emitError(loc) << what << " is of domain '" << domain
                           << "', of which the file imports no version";

@@ -290,16 +290,28 @@ TEST_F(OnnxReader, OperatorSets) {
                                     " of ai.onnx, wanted 1 to 28"));
   }
   model.mutable_opset_import(0)->set_version(18);
-  addNode("FastGelu", {"y"}, "z")->set_domain("com.microsoft");
+  onnx::NodeProto *node = addNode("FastGelu", {"y"}, "z");
+  node->set_domain("com.microsoft");
+  EXPECT_TRUE(read());
+  EXPECT_THAT(messages, HasSubstr("imports no version of domain "
+                                  "'com.microsoft': 1 is taken, the only one"));
+  node->set_domain("org.example");
   EXPECT_FALSE(read());
   EXPECT_THAT(
       messages,
-      HasSubstr("node 'FastGelu_0' (FastGelu) is of domain 'com.microsoft', "
+      HasSubstr("node 'FastGelu_0' (FastGelu) is of domain 'org.example', "
                 "of which the file imports no version"));
   model.clear_opset_import();
   EXPECT_FALSE(read());
   EXPECT_THAT(messages,
               HasSubstr("imports no version of the ai.onnx operator set"));
+}
+
+// "" is a result that is left out and an operand that is: no edge.
+TEST_F(OnnxReader, LeftOutResultsAreNoEdges) {
+  onnx::NodeProto *node = addNode("Dropout", {"y", "", ""}, "z");
+  node->add_output("");
+  EXPECT_TRUE(read());
 }
 
 TEST_F(OnnxReader, Names) {
