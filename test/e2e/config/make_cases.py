@@ -65,7 +65,9 @@ def write(folder: str, name: str, config: Dict[str, Any]) -> None:
         os.remove(os.path.join(weights, extra))
 
     def bare(parameter: str) -> str:
-        return parameter[len("model.") :]
+        """As in published files, which keep the name that the family's head had first."""
+        name = parameter[len("model.") :]
+        return name.replace("lm_head.", "embed_out.") if kind == "gpt_neox" else name
 
     tied = {}
     names = {id(p): n for n, p in golden.model.named_parameters()}

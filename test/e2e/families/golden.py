@@ -47,8 +47,9 @@ class Golden:
         self.family = family
         self.model = family.build(size).eval().float()
         fill(self.model)
-        # Weights that a file of that precision holds exactly.
-        self.model = self.model.to(precision).float()
+        # Weights that a file of that precision holds exactly; tables stay as they are.
+        for parameter in self.model.parameters():
+            parameter.data = parameter.data.to(precision).float()
         self.start = {name: p.detach().clone() for name, p in self.model.named_parameters()}
         self.inputs = family.inputs(size)
         with torch.no_grad():
