@@ -71,11 +71,11 @@ constexpr Model models[] = {{"BERT-Large", bertLarge, 512},
                             {"GPT-3 6.7B", gpt3, 128},
                             {"LLaMA 7B", llama, 128}};
 
-/// Of AutoHet's planner with one of its parts switched off.
-double secondsWith(const AutoHetRules &rules, const PlanCosts &costs,
-                   const PlannerOptions &options) {
+/// The best plan that a search brings; infinite if none.
+double secondsOf(llvm::function_ref<void(Judge &)> search,
+                 const PlanCosts &costs, const PlannerOptions &options) {
   Judge judge(costs, options);
-  searchAutoHet(judge, rules);
+  search(judge);
   return judge.bestSeconds();
 }
 
@@ -116,14 +116,19 @@ void runPool(const Model &model, llvm::ArrayRef<Part> parts,
   }
   UnitTableCosts costs(table, cluster, options.optimizer,
                        options.memory_fraction);
-  options.compare.clear();
-  llvm::outs() << "  |";
+  auto searchAllEqual = [](Judge &judge) {
+    searchGrids(judge, {/*balances_layers=*/false, /*balances_batch=*/false,
+                        /*may_idle=*/false});
+  };
+  llvm::outs() << factor(secondsOf(searchAllEqual, costs, options), ours)
+               << "  |";
   for (bool AutoHetRules::*part :
        {&AutoHetRules::groups, &AutoHetRules::maps, &AutoHetRules::balances,
         &AutoHetRules::frees_counts}) {
     AutoHetRules rules;
     rules.*part = false;
-    llvm::outs() << factor(secondsWith(rules, costs, options), autohet);
+    auto search = [&](Judge &judge) { searchAutoHet(judge, rules); };
+    llvm::outs() << factor(secondsOf(search, costs, options), autohet);
   }
   llvm::outs() << "\n";
   llvm::outs().flush();
@@ -146,7 +151,8 @@ void runAutohet() {
       << "Step of the joint plan, its gap to the bound, how much longer others "
          "take, and how much\nlonger AutoHet's takes without one of its parts\n"
          "model       pool                          step    gap   Megatr   "
-         "Whale  HeterA  Cephal  AutoHt  |   group     map   balan  counts\n";
+         "Whale  HeterA  Cephal  AutoHt  AllEql  |   group     map   balan  "
+         "counts\n";
   for (const Model &model : models)
     for (const Pool &pool : pools) {
       std::vector<Part> parts;
@@ -179,16 +185,23 @@ std::vector<Part> fourKinds(unsigned each) {
   return parts;
 }
 
-double tokensPerSecond(llvm::ArrayRef<Part> parts, PlannerMode mode,
-                       const UnitTable &table, int64_t batch) {
+/// Samples a second of one kind a stage, or of the joint search.
+double samplesPerSecond(llvm::ArrayRef<Part> parts, bool isJoint,
+                        const UnitTable &table, int64_t batch) {
   PlannerOptions options;
   options.global_batch = batch;
-  options.mode = mode;
   options.max_microbatch_size = 4;
   options.allow_recompute = true;
   options.deadline_s = 20;
-  options.compare.clear();
+  options.compare = {PlannerMode::HeteroAuto};
   Cluster cluster = makeCluster(parts, {25e9, 10e-6});
+  if (!isJoint) {
+    options.deadline_s.reset();
+    UnitTableCosts costs(table, cluster, options.optimizer,
+                         options.memory_fraction);
+    return static_cast<double>(batch) /
+           secondsOf(searchHeteroAuto, costs, options);
+  }
   llvm::Expected<PlannerResult> result = planCluster(table, cluster, options);
   if (!result) {
     llvm::consumeError(result.takeError());
@@ -202,25 +215,28 @@ void runH2(unsigned each) {
   constexpr DecoderShape shape = {8192, 80, 4096, 32000, 28672, false, false};
   UnitTable table = unitsOf(shape);
   std::vector<Part> parts = fourKinds(each);
-  for (PlannerMode mode : {PlannerMode::HeteroAuto, PlannerMode::Joint}) {
-    llvm::outs() << plannerModeName(mode) << ": samples/s alone:";
+  for (bool isJoint : {false, true}) {
+    llvm::outs() << (isJoint ? "joint" : "one kind a stage")
+                 << ": samples/s alone:";
     double sum = 0;
     std::vector<double> alone;
     for (const Part &part : parts) {
       // A quarter of the batch each, so that replicas are as busy.
-      alone.push_back(tokensPerSecond({part}, mode, table, each));
+      alone.push_back(samplesPerSecond({part}, isJoint, table, each));
       sum += alone.back();
       llvm::outs() << llvm::format(" %s %.2f", part.kind.name.c_str(),
                                    alone.back());
       llvm::outs().flush();
     }
-    double together = tokensPerSecond(parts, mode, table, 4 * each);
+    double together = samplesPerSecond(parts, isJoint, table, 4 * each);
     llvm::outs() << llvm::format("; together %.2f: ratio %.1f %%\n", together,
                                  100 * together / sum);
-    for (size_t one = 0; one < parts.size(); ++one)
+    llvm::outs().flush();
+    // Pairs of the joint search would take many minutes.
+    for (size_t one = 0; !isJoint && one < parts.size(); ++one)
       for (size_t other = one + 1; other < parts.size(); ++other) {
-        double both =
-            tokensPerSecond({parts[one], parts[other]}, mode, table, 2 * each);
+        double both = samplesPerSecond({parts[one], parts[other]}, isJoint,
+                                       table, 2 * each);
         llvm::outs() << llvm::format("  %s + %s: %.2f, ratio %.1f %%\n",
                                      parts[one].kind.name.c_str(),
                                      parts[other].kind.name.c_str(), both,
