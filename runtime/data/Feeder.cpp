@@ -17,7 +17,8 @@ Feeder::Feeder(const Program &program, const FeedOptions &options)
   }
   // With several devices a tensor may be for another one.
   if (program.header().world_size == 1)
-    texts = unusedInputs();
+    for (std::string &text : unusedInputs())
+      texts.push_back(std::move(text));
 }
 
 std::unique_ptr<Source> Feeder::fromInputs(const ah_port &port) {

@@ -69,7 +69,7 @@ struct SimDevice {
   int64_t microbatches = 1;
   std::vector<SimEvent> events;
   std::vector<SimStream> streams;
-  std::vector<SimBuffer> buffers;
+  std::vector<SimBuffer> buffers = {};
 };
 
 struct SimProgram {
