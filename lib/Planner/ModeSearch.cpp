@@ -6,9 +6,17 @@ namespace autohet {
 
 // Grids of named devices: of more of them there are too many arrangements.
 static constexpr size_t maxNamedGridDevices = 64;
+// Rows of devices in any numbers of replicas: time grows with the square.
+static constexpr size_t maxRowDevices = 2048;
 
 std::string searchMode(PlannerMode mode, Judge &judge) {
   const PlanCosts &costs = judge.planCosts();
+  bool arrangesRows = mode == PlannerMode::Symmetric ||
+                      mode == PlannerMode::Whale ||
+                      mode == PlannerMode::AutoHet;
+  if (arrangesRows && costs.machines().devices().size() > maxRowDevices)
+    return plannerModeName(mode).str() + " plans are searched for up to " +
+           std::to_string(maxRowDevices) + " devices";
   switch (mode) {
   case PlannerMode::Joint:
     llvm_unreachable("the joint space is JointSearch's");

@@ -263,6 +263,19 @@ TEST_P(Modes, MaxDevices) {
   check(test::makeChain(4), test::makeCluster({2, 1, 1}), options);
 }
 
+// Too many rows to arrange: said, not tried for hours.
+TEST(ModeLimits, ManyDevices) {
+  Cluster cluster = test::makeDatacenter();
+  test::addNodes(cluster, 260, {{0, 8}});
+  UnitTable table = test::makeDecoder(2, 64, 32, 100);
+  UnitTableCosts costs(table, cluster, OptimizerKind::SGD);
+  PlannerOptions options;
+  options.global_batch = 4096;
+  Judge judge(costs, options);
+  EXPECT_EQ(searchMode(PlannerMode::Whale, judge),
+            "whale plans are searched for up to 2048 devices");
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Restricted, Modes,
     testing::Values(PlannerMode::Whale, PlannerMode::HeteroAuto,
