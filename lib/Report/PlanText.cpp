@@ -138,12 +138,14 @@ private:
                           << " samples/s";
     if (facts.tokens)
       os << ", " << llvm::format("%.0f", figures.tokens_per_s) << " tokens/s";
-    os << ", model FLOPs "
-       << formatQuantity(figures.flops_per_s, Dimension::FlopsPerSecond)
-       << llvm::format(" = %.1f %% of the used devices' %s rates",
-                       100 * figures.utilisation,
-                       precisionName(facts.precision).data())
-       << "\n";
+    // Profiles know no arithmetic.
+    if (figures.flops_per_s > 0)
+      os << ", model FLOPs "
+         << formatQuantity(figures.flops_per_s, Dimension::FlopsPerSecond)
+         << llvm::format(" = %.1f %% of the used devices' %s rates",
+                         100 * figures.utilisation,
+                         precisionName(facts.precision).data());
+    os << "\n";
     heading("bubble") << llvm::format("%.1f %%", 100 * evaluation.bubble)
                       << " of the pipelines; exposed communication "
                       << seconds(figures.exposed_s)
