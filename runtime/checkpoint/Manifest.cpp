@@ -144,9 +144,12 @@ static ah_optimizer_settings readSettings(const Json &entry,
   return s;
 }
 
+/// Before what comes the checksum of all before it: the last line but one.
+static const char checksumKey[] = ",\n  \"checksum\": ";
+
 std::string CheckpointManifest::text() const {
   std::string text = format(
-      "{\n  \"format\": \"autohet-checkpoint\",\n  \"version\": 1,\n  "
+      "{\n  \"format\": \"autohet-checkpoint\",\n  \"version\": 2,\n  "
       "\"step\": %llu,\n"
       "  \"updates\": %llu,\n  \"structure_hash\": \"%016llx\",\n  \"seed\": "
       "\"%016llx\",\n  \"global_batch\": %u,\n  \"optimizer\": \"%s\",\n",
@@ -163,7 +166,9 @@ std::string CheckpointManifest::text() const {
     text += format("%s\n    {\"name\":%s,\"bytes\":%llu}", index ? "," : "",
                    jsonQuoted(files[index].name).c_str(),
                    (unsigned long long)files[index].bytes);
-  return text + "],\n  \"slices\": " + recordsText(slices) + "\n}\n";
+  text += "],\n  \"slices\": " + recordsText(slices);
+  return text + checksumKey + "\"" +
+         checksumText(checksum64(text.data(), text.size())) + "\"\n}\n";
 }
 
 CheckpointManifest CheckpointManifest::read(const std::string &path) {
@@ -173,10 +178,10 @@ CheckpointManifest CheckpointManifest::read(const std::string &path) {
   Fields fields(root, where);
   fields.allow({"format", "version", "step", "updates", "structure_hash",
                 "seed", "global_batch", "optimizer", "settings", "aliases",
-                "files", "slices"});
+                "files", "slices", "checksum"});
   if (fields.string("format") != "autohet-checkpoint" ||
-      fields.natural("version") != 1)
-    fields.wrong("not a checkpoint manifest of version 1");
+      fields.natural("version") != 2)
+    fields.wrong("not a checkpoint manifest of version 2");
   CheckpointManifest manifest;
   manifest.step = fields.natural("step");
   manifest.updates = fields.natural("updates");
@@ -214,6 +219,13 @@ CheckpointManifest CheckpointManifest::read(const std::string &path) {
       fields.wrong("alias '" + alias + "' of '" + name + "': '" +
                    (names.count(alias) ? alias + "' is a slice's own name"
                                        : name + "' is no slice's name"));
+  // Last: what is wrong by itself has been named.
+  uint64_t wanted = fields.hash("checksum", "xxh64:");
+  size_t size = std::string_view(file.data(), file.size()).rfind(checksumKey);
+  uint64_t found = size < file.size() ? checksum64(file.data(), size) : ~wanted;
+  if (found != wanted)
+    fields.wrong("is damaged: it is " + checksumText(found) + ", wanted " +
+                 checksumText(wanted));
   return manifest;
 }
 

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
@@ -53,6 +54,18 @@ static void failWithout(const std::string &folder, int64_t step) {
   chooseCheckpoint(folder, step, skipped);
 }
 
+/// What `verify` would refuse without reading a tensor.
+static std::string fileProblem(const std::string &folder,
+                               const CheckpointFile &file) {
+  struct stat status;
+  if (stat((folder + "/" + file.name).c_str(), &status) != 0)
+    return "; '" + file.name + "' is missing";
+  if (uint64_t(status.st_size) != file.bytes)
+    return "; '" + file.name + "' has " + std::to_string(status.st_size) +
+           " bytes, wanted " + std::to_string(file.bytes);
+  return "";
+}
+
 static void list(const std::string &folder, int64_t step) {
   for (const FoundCheckpoint &one : find(folder, step)) {
     if (!one.complete) {
@@ -62,13 +75,16 @@ static void list(const std::string &folder, int64_t step) {
     }
     CheckpointManifest manifest = CheckpointManifest::ofFolder(one.folder);
     uint64_t bytes = 0;
-    for (const CheckpointFile &file : manifest.files)
+    std::string problems;
+    for (const CheckpointFile &file : manifest.files) {
       bytes += file.bytes;
+      problems += fileProblem(one.folder, file);
+    }
     static const char *const optimizers[] = {"sgd", "adam", "adamw", "none"};
-    printf("step %-10llu %s: %s, %zu slices in %zu files, %.1f MiB\n",
+    printf("step %-10llu %s: %s, %zu slices in %zu files, %.1f MiB%s\n",
            (unsigned long long)manifest.step, one.folder.c_str(),
            optimizers[manifest.optimizer], manifest.slices.size(),
-           manifest.files.size(), double(bytes) / (1 << 20));
+           manifest.files.size(), double(bytes) / (1 << 20), problems.c_str());
   }
 }
 

@@ -80,6 +80,28 @@ TEST(Checkpoint, ManifestSurvivesItsText) {
   EXPECT_EQ(again.slices[0].key(), "exp_avg_sq/a \"b\"/1,0");
 }
 
+TEST(Checkpoint, NoByteOfAManifestChangesUnseen) {
+  CheckpointManifest manifest;
+  manifest.step = manifest.updates = 3;
+  manifest.globalBatch = 4;
+  manifest.optimizer = AH_SGD;
+  ah_optimizer_defaults(AH_SGD, &manifest.settings);
+  manifest.files = {{"a", 8}};
+  manifest.slices = {
+      {"w", SliceKind::Parameter, AH_F32, {{2}, {0}, {2}}, "a", 5}};
+  std::string text = manifest.text();
+  TemporaryFolder folder;
+  writeFile(folder / "m", text);
+  EXPECT_EQ(CheckpointManifest::read(folder / "m").text(), text);
+  // What follows the checksum is white space and braces.
+  for (size_t at = 0; at + 4 < text.size(); ++at) {
+    std::string changed = text;
+    changed[at] ^= 1;
+    writeFile(folder / "m", changed);
+    EXPECT_THROW(CheckpointManifest::read(folder / "m"), Error) << changed;
+  }
+}
+
 TEST(Checkpoint, ResumedEqualsUninterrupted) {
   Saved run(3);
   EXPECT_EQ(run.resume(8), "no error");
