@@ -103,7 +103,10 @@ static bool isReserved(const std::string &name) {
 
 /// What the section `run` of a job file may hold.
 static std::vector<JobOption> jobRunOptions() {
-  std::vector<JobOption> options = {{"emulate", "", ""}};
+  std::vector<JobOption> options = {{"emulate", "", ""},
+                                    {"preflight", "", ""},
+                                    {"print", "mpirun|srun|ssh", ""},
+                                    {"master-port", "PORT", ""}};
   for (const runtime::OptionInfo &info : runtime::jobOptionInfos())
     options.push_back(
         {info.name, info.value ? info.value : "", info.help, info.repeats});
