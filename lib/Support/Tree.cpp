@@ -20,7 +20,9 @@ std::string Tree::describe() const {
   case Kind::Null:
     return "nothing";
   case Kind::Scalar:
-    return (quoted ? "the text '" : "'") + text + "'";
+    // A file that is something else altogether is one long text.
+    return (quoted ? "the text '" : "'") +
+           (text.size() > 80 ? text.substr(0, 77) + "..." : text) + "'";
   case Kind::Sequence:
     return "a list";
   case Kind::Mapping:

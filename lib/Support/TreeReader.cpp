@@ -128,7 +128,8 @@ std::string MappingReader::describe(llvm::StringRef key) const {
 }
 
 const Tree *MappingReader::get(llvm::StringRef key) {
-  known.push_back(key);
+  if (!llvm::is_contained(known, key))
+    known.push_back(key);
   const Tree *value = tree.find(key);
   return value && value->kind != Tree::Kind::Null ? value : nullptr;
 }

@@ -163,6 +163,12 @@ def a_reshape_that_cannot_hold(bench):
     return bench.compile(model, "--global-batch=3", "--microbatch=3")
 
 
+@case(r"'hold' \(Reshape\)", r"two samples", r"--dim NAME=1")
+def a_batch_that_only_the_inputs_leave_free(bench):
+    model = onnx_model(bench, "one.onnx", lambda onnx, graph: with_reshape(onnx, graph, [1, 12, 48]))
+    return bench.compile(model, "--global-batch=4", "--microbatch=1")
+
+
 @case(r"weights\.bin", r"[Nn]o such file|missing|not found")
 def external_data_missing(bench):
     def change(onnx, graph):
@@ -351,6 +357,17 @@ def checkpoint(bench: Bench, name: str, ending: str) -> Tuple[str, str]:
 def a_checkpoint_without_a_shard(bench):
     folder, shard = checkpoint(bench, "no-shard", ".safetensors")
     os.remove(shard)
+    assert "is missing" in tool("autohet-checkpoint", "list", folder)
+    return bench.run("--checkpoint", folder, "--resume")
+
+
+@case(r"manifest\.json", r"damaged")
+def a_checkpoint_with_another_rate(bench):
+    folder, manifest = checkpoint(bench, "another-rate", "manifest.json")
+    with open(manifest) as file:
+        text = file.read()
+    with open(manifest, "w") as file:
+        file.write(text.replace('"lr":0.001', '"lr":0.003'))
     return bench.run("--checkpoint", folder, "--resume")
 
 

@@ -328,7 +328,9 @@ LogicalResult Compiler::lookAtTwoSamples(func::FuncOp one) {
   });
   FailureOr<OwningOpRef<ModuleOp>> two = modelPhase(2, /*differentiate=*/false);
   if (failed(two))
-    return failure();
+    return error("that is of two samples, which a microbatch of 1 stands for; "
+                 "if the model is of one sample only, fix its batch: "
+                 "--dim NAME=1");
   copyBatchDims(modelOf(**two), one);
   return success();
 }

@@ -94,9 +94,9 @@ struct CommandLine {
                                  cl::desc("sgd, adam, adamw or none"),
                                  cl::init("sgd"), cl::cat(modelOptions)};
 
-  cl::opt<std::string> output{"o", cl::desc("Folder for the executables"),
-                              cl::value_desc("folder"), cl::init("out"),
-                              cl::cat(outputOptions)};
+  cl::opt<std::string> output{
+      "o", cl::desc("Folder for the executables; default: out"),
+      cl::value_desc("folder"), cl::init("out"), cl::cat(outputOptions)};
   cl::opt<Emit> emit{
       "emit", cl::desc("Stop early and print"), cl::init(Emit::Executables),
       cl::cat(outputOptions),
