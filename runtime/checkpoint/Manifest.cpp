@@ -224,8 +224,8 @@ CheckpointManifest CheckpointManifest::read(const std::string &path) {
   size_t size = std::string_view(file.data(), file.size()).rfind(checksumKey);
   uint64_t found = size < file.size() ? checksum64(file.data(), size) : ~wanted;
   if (found != wanted)
-    fields.wrong("is damaged: it is " + checksumText(found) + ", wanted " +
-                 checksumText(wanted));
+    fields.wrong("damaged: its checksum is " + checksumText(found) +
+                 ", wanted " + checksumText(wanted));
   return manifest;
 }
 

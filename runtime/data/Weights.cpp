@@ -8,6 +8,7 @@
 #include "data/WeightFiles.h"
 
 #include <cstring>
+#include <map>
 
 namespace autohet::runtime {
 
@@ -21,6 +22,8 @@ public:
   }
 
   std::vector<std::string> run() {
+    for (const ah_parameter &parameter : program.parameters)
+      held[program.string(parameter.name)] += Box::of(parameter).elements();
     for (const ah_parameter &parameter : program.parameters)
       load(parameter);
     if (files)
@@ -137,9 +140,14 @@ private:
            weights.path().c_str(), name.c_str());
     requireSame(weights.path(), name, tensor.dtype, tensor.shape, parameter,
                 /*mayWiden=*/false);
-    // A part is read without the rest, which its checksum would need.
-    if (Box::of(parameter).isWhole())
+    // A part is read without the rest, which its checksum would need. Queries,
+    // keys and values may be parts that make up the whole: looked at once.
+    Box box = Box::of(parameter);
+    int64_t &parts = held[name];
+    if (box.isWhole() || parts == Box::whole(box.global).elements()) {
       weights.verify(tensor);
+      parts = 0;
+    }
     std::vector<char> packed =
         pack(parameter, tensor.dtype, weights.data(tensor), tensor.transposed);
     memory.write(parameter.parameter_buffer, packed.data(), packed.size());
@@ -204,6 +212,7 @@ private:
   const WeightOptions &options;
   std::optional<WeightFiles> files;
   std::optional<WeightsIndex> index;
+  std::map<std::string, int64_t> held; // elements of each tensor, in all parts
   std::vector<std::string> warnings;
 };
 } // namespace

@@ -338,6 +338,19 @@ def another_number_of_nodes(bench):
     return [os.path.join(bench.program, "node0"), "--node=0", "--nodes=3", *bench.run()[2:]]
 
 
+@case(r"has changed since it was compiled", r"'h\.0\.qkv\.weight'")
+def weights_that_changed_since_compiling(bench):
+    with open(bench.path("model.onnx"), "rb") as file:
+        model = bytearray(file.read())
+    path = bench.write("changed.onnx", bytes(model))
+    tool("autohet-compile", path, *bench.batch(), "-o", bench.path("changed"))
+    with open(os.path.join(bench.path("changed"), "weights.index")) as file:
+        tensor = next(t for t in json.load(file)["tensors"] if t["name"] == "h.0.qkv.weight")
+    model[tensor["offset"]] ^= 1
+    bench.write("changed.onnx", bytes(model))
+    return bench.run(program=bench.path("changed"))
+
+
 # ===-- Checkpoints --------------------------------------------------------===#
 
 
