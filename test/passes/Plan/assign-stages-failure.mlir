@@ -26,7 +26,7 @@
 // FORM: error: stages: stage assignment, column 1: 'embed@' is not units@devices
 // COUNT: error: stages: stage assignment, column 1: '2x0' must be COUNTxSIZE of microbatches
 // SIZE: error: has no model for microbatches of 3 samples, which replica 0 asks for
-// UNKNOWN: error: replica 0, stage 0: unknown unit 'tail'; the model has 2 units from 'embed' to 'head'
+// UNKNOWN: error: replica 0, stage 0: unknown unit 'tail'; the model has 2 units: embed, head
 // RANGE: error: replica 0, stage 0: range 'head-embed' runs backwards
 // MISSING: error: replica 0 has unit head in no stage
 // TWICE: error: replica 0 has unit head in stage 0 and in stage 1
