@@ -28,8 +28,8 @@ class Ownership {
 public:
   Ownership(const ResolvedPlan &plan, llvm::StringRef stateOwner,
             const CostModel &costs)
-      : plan(plan), costs(costs), holders(costs.units().parameters.size()),
-        owners(holders.size()) {
+      : plan(plan), costs(costs), areSpread(stateOwner == "spread"),
+        holders(costs.units().parameters.size()), owners(holders.size()) {
     std::optional<unsigned> pinned;
     if (stateOwner != "spread" && stateOwner != "first")
       pinned = costs.machines().findDevice(stateOwner);
@@ -52,6 +52,8 @@ public:
     }
   }
 
+  /// Whether all holders own equal parts.
+  bool isSpread() const { return areSpread; }
   llvm::ArrayRef<Holder> of(unsigned parameter) const {
     return holders[parameter];
   }
@@ -96,6 +98,7 @@ private:
 
   const ResolvedPlan &plan;
   const CostModel &costs;
+  bool areSpread;
   std::vector<std::vector<Holder>> holders;
   std::vector<std::optional<unsigned>> owners; ///< into holders
 };
@@ -166,8 +169,7 @@ public:
       if (isNew) {
         result.timelines.push_back(
             runPipeline(buildPipeline(replica, schedule, costs)));
-        result.pipeline_s =
-            std::max(result.pipeline_s, result.timelines.back().end_s);
+        longest_s = std::max(longest_s, result.timelines.back().end_s);
       }
       addDevices(r);
     }
@@ -180,15 +182,36 @@ public:
   }
 
 private:
+  /// What replicas of one make have in common.
+  struct MakeFacts {
+    std::vector<double> received;                ///< of each stage
+    std::vector<double> owned;                   ///< of each stage
+    std::vector<std::vector<MemoryNeed>> memory; ///< and of each position
+  };
+
   void addDevices(unsigned r) {
     const ResolvedReplica &replica = plan.replicas[r];
-    std::vector<double> received = receivedBytes(replica, costs.units());
+    unsigned make = result.make_of_replica[r];
+    bool isNew = facts.size() <= make;
+    if (isNew) {
+      facts.emplace_back().received = receivedBytes(replica, costs.units());
+      facts[make].owned.resize(replica.stages.size());
+      facts[make].memory.resize(replica.stages.size());
+    }
+    MakeFacts &known = facts[make];
     for (unsigned s = 0; s < replica.stages.size(); ++s) {
       const ResolvedStage &stage = replica.stages[s];
-      std::vector<double> shares = sharesOf(stage.weights);
-      double owned = owners.stageShare({r, s});
-      int64_t inFlight = microbatchesInFlight(
-          schedule, s, replica.stages.size(), replica.microbatches);
+      // Where one holder owns all, equal replicas differ in that.
+      if (isNew || !owners.isSpread()) {
+        known.owned[s] = owners.stageShare({r, s});
+        known.memory[s].clear();
+        int64_t inFlight = microbatchesInFlight(
+            schedule, s, replica.stages.size(), replica.microbatches);
+        for (double share : sharesOf(stage.weights))
+          known.memory[s].push_back(costs.memory(
+              stage.units, share, replica.microbatch_size, inFlight,
+              known.owned[s], known.received[s], stage.recompute));
+      }
       double busy = result.timelineOf(r).busySeconds(s);
       for (auto [position, device] : llvm::enumerate(stage.devices)) {
         DeviceEvaluation &entry = result.devices.emplace_back();
@@ -196,9 +219,7 @@ private:
         entry.replica = r;
         entry.stage = s;
         entry.position = position;
-        entry.memory =
-            costs.memory(stage.units, shares[position], replica.microbatch_size,
-                         inFlight, owned, received[s], stage.recompute);
+        entry.memory = known.memory[s][position];
         entry.busy_s = busy;
       }
     }
@@ -239,21 +260,30 @@ private:
 
     // The buckets of a stage follow its last backward unit by unit, and its
     // new parameters come before the next forward unit by unit.
-    double end = result.pipeline_s;
-    for (auto [r, replica] : llvm::enumerate(plan.replicas))
+    double last_s = -1;
+    for (auto [r, replica] : llvm::enumerate(plan.replicas)) {
+      const PipelineTimeline &timeline = result.timelineOf(r);
+      double end = timeline.end_s, late = 0;
       for (auto [s, stage] : llvm::enumerate(replica.stages)) {
         double sync = stageSync[r][s];
         double units = static_cast<double>(stage.units.size());
-        PipelineCommand last = result.timelineOf(r).last(s);
+        PipelineCommand last = timeline.last(s);
         double backward = last.end_s - last.start_s;
         end = std::max({end, last.end_s + sync / units,
                         last.start_s + backward / units + sync});
-        const PipelineCommand &first = result.timelineOf(r).first(s);
-        result.exposed_parameters_s =
-            std::max({result.exposed_parameters_s, sync / units - first.start_s,
-                      sync - first.end_s});
+        const PipelineCommand &first = timeline.first(s);
+        late =
+            std::max({late, sync / units - first.start_s, sync - first.end_s});
       }
-    result.exposed_sync_s = end - result.pipeline_s;
+      double exposed = end - timeline.end_s + late;
+      result.exposed_of_replica_s.push_back(exposed);
+      if (end + late <= last_s)
+        continue;
+      last_s = end + late;
+      result.pipeline_s = timeline.end_s;
+      result.exposed_sync_s = end - timeline.end_s;
+      result.exposed_parameters_s = late;
+    }
   }
 
   unsigned nodeOf(const DeviceEvaluation &entry) const {
@@ -321,8 +351,8 @@ private:
     double idle = 0, all = 0;
     for (const DeviceEvaluation &entry : result.devices) {
       double rate = costs.machines().kindOf(entry.device).flops_per_s;
-      idle += rate * (result.pipeline_s - entry.busy_s);
-      all += rate * result.pipeline_s;
+      idle += rate * (longest_s - entry.busy_s);
+      all += rate * longest_s;
     }
     result.bubble = all > 0 ? idle / all : 0;
   }
@@ -331,6 +361,8 @@ private:
   Schedule schedule;
   const CostModel &costs;
   Ownership owners;
+  double longest_s = 0;         ///< pipeline
+  std::vector<MakeFacts> facts; ///< of each make
   PlanEvaluation result;
 };
 

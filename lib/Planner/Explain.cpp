@@ -97,22 +97,26 @@ std::string whyModeHasNoPlan(PlannerMode mode) {
 }
 
 llvm::Error explainInfeasible(const UnitTable &table, const Cluster &cluster,
-                              const PlannerOptions &options) {
+                              const PlannerOptions &options, double started_s) {
   // One replica alone: what no pipeline of all devices can hold, no plan can.
+  bool isLate = false;
   auto searchWith = [&](double factor) {
     UnitTableCosts roomier(table, cluster, options.optimizer,
                            options.memory_fraction * factor);
     PlannerOptions single = options;
     single.max_alternatives = 0;
-    Judge judge(roomier, single);
+    // Any plan will do.
+    single.target_gap = std::numeric_limits<double>::infinity();
+    Judge judge(roomier, single, started_s);
     JointSearch(judge).run();
+    isLate = judge.isLate();
     return judge.takeBest();
   };
   double tooLittle = 1, enough = 2;
   std::optional<PlannedStep> nearest;
-  while (!(nearest = searchWith(enough)) && enough < largestFactor)
+  while (!(nearest = searchWith(enough)) && enough < largestFactor && !isLate)
     tooLittle = enough, enough *= 2;
-  while (nearest && enough > factorPrecision * tooLittle) {
+  while (nearest && enough > factorPrecision * tooLittle && !isLate) {
     double middle = std::sqrt(tooLittle * enough);
     if (std::optional<PlannedStep> found = searchWith(middle))
       nearest = std::move(found), enough = middle;
@@ -135,13 +139,15 @@ llvm::Error explainInfeasible(const UnitTable &table, const Cluster &cluster,
                                        .units,
                                    table),
                      ", ");
-      text =
-          llvm::formatv(
-              ": the plan that comes nearest needs about {0} on device "
-              "'{1}' (replica {2}, stage {3}: {4}) and lacks {5} there",
-              bytes(entry.memory.total()), cluster.devices()[entry.device].name,
-              entry.replica, entry.stage, units, bytes(lack))
-              .str();
+      text = llvm::formatv(
+                 ": the plan that comes nearest needs about {0} on device "
+                 "'{1}' (replica {2}, stage {3}: {4}) and lacks {5} there, "
+                 "where {6} % of its {7} may be used",
+                 bytes(entry.memory.total()),
+                 cluster.devices()[entry.device].name, entry.replica,
+                 entry.stage, units, bytes(lack), std::lround(100 * options.memory_fraction),
+                 bytes(cluster.kindOf(entry.device).memory_bytes))
+                 .str();
     }
   std::string help = "more devices, more memory, or an optimizer with less "
                      "state would help";

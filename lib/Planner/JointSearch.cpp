@@ -2,6 +2,7 @@
 
 #include "JointSearch.h"
 #include "DeviceClasses.h"
+#include "EqualReplicas.h"
 #include "Finalists.h"
 #include "GroupingSearch.h"
 
@@ -15,29 +16,35 @@ namespace autohet {
 static constexpr double never = std::numeric_limits<double>::infinity();
 // Up to so many devices, groupings of named ones are looked at too.
 static constexpr size_t maxNamedDevices = 12;
-// A relaxation of what is left need not be exact.
-static constexpr double fineTolerance = 5e-4, coarseTolerance = 1e-2,
-                        largeTolerance = 2.5e-2, quickTolerance = 0.4;
 // More devices than this make a cluster a large one.
 static constexpr size_t manyDevices = 256;
-static constexpr double classTolerance = 0.02;
-static constexpr double restTolerance = 0.05;
-static constexpr unsigned restRounds = 8;
-// Prices of classes that a template uses too much of grow by this factor.
-static constexpr double dearer = 1.6;
-static constexpr unsigned fitRounds = 8;
+// How near bound and relaxation come.
+static constexpr double fineTolerance = 5e-4, middleTolerance = 5e-3,
+                        coarseTolerance = 1e-2;
+static constexpr double quickTolerance = 0.25;
 // Estimates leave out how gradients overlap; plans this much slower than the
 // best are not judged in full.
 static constexpr double estimateSlack = 1.2;
-// Prices of equal replicas: how far they move first, how often, and how exactly
-// templates are found at them; and how many numbers of replicas of a part.
-static constexpr double equalFactor = 1.5, equalTolerance = 0.05;
-static constexpr unsigned equalRounds = 8;
-static constexpr int64_t equalTries = 4;
-// Rounds of taking replicas apart, and numbers of replicas that are tried.
-static constexpr unsigned rebuildRounds = 3, maxPartRounds = 12;
-// Parts of nearly equal numbers of replicas are not split.
+// Equal replicas of devices with no more parts than this; with more only where
+// those give no plan.
+static constexpr size_t fewParts = 2000, manyParts = 40000;
+// Of a deadline, for the first part's bound, some bound of all, and all bounds.
+static constexpr double firstBoundPart = 0.25, quickBoundsPart = 0.25,
+                        allBoundsPart = 0.65;
+// So many of them are judged, and so many parts' templates are mixed.
+static constexpr size_t maxEqualMixes = 4;
+static constexpr unsigned maxMixedParts = 1;
+// Numbers of replicas of one part differ by this factor at first. Parts of
+// nearly equal numbers of replicas are not split.
+static constexpr int64_t fewReplicas = 8;
 static constexpr double leastSplit = 1.3;
+static constexpr unsigned maxSplits = 6;
+// What is nearly worth having may be what whole numbers need.
+static constexpr double nearBest = 1.03, nearRatio = 1.03;
+// Mixes of other numbers of replicas than was assumed.
+static constexpr unsigned mixRounds = 3;
+// States of the knapsack, for small and large clusters.
+static constexpr size_t fewStates = 20000, manyStates = 200000;
 
 std::vector<int64_t> microbatchSizes(const PlannerOptions &options) {
   if (options.microbatch_size)
@@ -51,65 +58,9 @@ std::vector<int64_t> microbatchSizes(const PlannerOptions &options) {
   return sizes;
 }
 
-bool fitsInto(const Template &made, const ClassCounts &available) {
-  for (auto [used, there] : llvm::zip_equal(made.devices, available))
-    if (used > there)
-      return false;
-  return true;
-}
-
-double secondsOfMix(const TemplateMix &mix, int64_t globalBatch) {
-  if (mix.empty())
-    return never;
-  double low = 0, high = 0;
-  for (const CountedTemplate &entry : mix)
-    high = std::max(high, entry.made.seconds(1));
-  auto samplesWithin = [&](double limit) {
-    double samples = 0;
-    for (const CountedTemplate &entry : mix)
-      samples += static_cast<double>(entry.replicas) *
-                 static_cast<double>(entry.made.microbatch_size) *
-                 static_cast<double>(entry.made.microbatchesWithin(limit));
-    return samples;
-  };
-  double wanted = static_cast<double>(globalBatch);
-  if (samplesWithin(high) >= wanted)
-    return high;
-  low = high;
-  high = std::max(high, 1e-9);
-  while (samplesWithin(high) < wanted)
-    high *= 2;
-  for (int round = 0; round < 50; ++round) {
-    double middle = (low + high) / 2;
-    (samplesWithin(middle) < wanted ? low : high) = middle;
-  }
-  return high;
-}
-
 JointSearch::JointSearch(Judge &judge)
     : judge(judge), costs(judge.planCosts()), options(judge.plannerOptions()),
       sizes(microbatchSizes(options)), available(costs.classes().counts()) {}
-
-static void addTo(TemplateMix &mix, const Template &made, int64_t count,
-                  ClassCounts &remaining) {
-  for (size_t index = 0; index < remaining.size(); ++index)
-    remaining[index] -= count * made.devices[index];
-  for (CountedTemplate &entry : mix)
-    if (entry.made.isSame(made)) {
-      entry.replicas += count;
-      return;
-    }
-  mix.push_back({made, count});
-}
-
-static int64_t copiesWithin(const Template &made,
-                            const ClassCounts &remaining) {
-  int64_t copies = std::numeric_limits<int64_t>::max();
-  for (auto [used, there] : llvm::zip_equal(made.devices, remaining))
-    if (used)
-      copies = std::min<int64_t>(copies, there / used);
-  return copies;
-}
 
 TemplateSpace JointSearch::spaceFor(int64_t minReplicas,
                                     int64_t maxReplicas) const {
@@ -120,8 +71,12 @@ TemplateSpace JointSearch::spaceFor(int64_t minReplicas,
 }
 
 bool JointSearch::isContent() const {
+  if (!judge.best)
+    return judge.isLate();
+  // Any plan is within an infinite gap, of no bound too.
+  double least = std::max(bound_s, std::numeric_limits<double>::min());
   return judge.isLate() ||
-         judge.bestSeconds() <= bound_s * (1 + options.target_gap);
+         judge.bestSeconds() - bound_s <= options.target_gap * least;
 }
 
 StepBoundProblem JointSearch::boundProblem() const {
@@ -131,33 +86,53 @@ StepBoundProblem JointSearch::boundProblem() const {
   problem.max_devices = options.max_devices;
   size_t devices = costs.machines().devices().size();
   problem.tolerance = devices <= maxNamedDevices ? fineTolerance
-                      : devices <= manyDevices   ? coarseTolerance
-                                                 : largeTolerance;
-  problem.is_late = [this] { return judge.isLate(); };
+                      : devices <= manyDevices   ? middleTolerance
+                                                 : coarseTolerance;
+  problem.is_late = [this] { return isBoundLate(); };
   return problem;
 }
 
+//===-- The bound ---------------------------------------------------------===//
+
 // Numbers of replicas count: more of them share the optimizer's state and
-// exchange more. So the space is split by that number, coarsely at first; the
-// part with the lowest bound is looked into, and split where that is not
-// enough. The lowest bound of all parts is one of the whole.
+// exchange more. So the space is split by that number, coarsely at first. The
+// lowest bound of all parts is one of the whole: no part needs a better one
+// than the lowest so far.
 void JointSearch::run() {
-  addAllParts();
-  for (unsigned round = 0; round < maxPartRounds; ++round) {
-    Part &part = lowest();
-    bound_s = part.bound_s + costs.updateSeconds();
-    if (isContent() || bound_s == never)
-      break;
-    if (!part.root)
-      lookInto(part);
-    else if (!split(part))
-      break;
+  addParts();
+  // Plans of equal replicas come first: there is soon something to show.
+  for (auto [least, most] : {std::pair<size_t, size_t>(0, fewParts),
+                             std::pair<size_t, size_t>(fewParts, manyParts)}) {
+    for (Part &part : parts)
+      addEqualReplicas(part, least, most);
+    judgeEqual();
+    if (judge.best)
+      break; // of more devices each, they take long
   }
-  bound_s = lowest().bound_s + costs.updateSeconds();
-  if (!isContent())
-    searchEqualReplicas();
-  if (!isContent() && bestPart)
-    judgeMix(rebuild(*bestPart->search, *bestPart->root, bestMix));
+  if (isContent())
+    return;
+  solveAll();
+  std::vector<Part *> order;
+  for (Part &part : parts)
+    if (part.root)
+      order.push_back(&part);
+  llvm::sort(order, [](const Part *a, const Part *b) {
+    return std::tie(a->root->relaxed_s, a->low) <
+           std::tie(b->root->relaxed_s, b->low);
+  });
+  unsigned left = maxMixedParts;
+  for (Part *part : order)
+    if (!isContent() && left > 0 &&
+        part->root->relaxed_s + costs.updateSeconds() < judge.bestSeconds()) {
+      collect(*part);
+      searchMixes(*part);
+      --left;
+    }
+  // With a deadline, what is left of it makes the bound a little better.
+  for (unsigned split = 0;
+       options.deadline_s && split < maxSplits && !isContent(); ++split)
+    if (!splitLowest())
+      break;
   for (Part &part : parts)
     priced += part.search->pricedIntervals();
   if (!isContent() && costs.machines().devices().size() <= maxNamedDevices &&
@@ -166,58 +141,76 @@ void JointSearch::run() {
 }
 
 void JointSearch::boundOnly() {
-  addAllParts();
-  for (unsigned round = 0; round < maxPartRounds && !lowest().root; ++round) {
-    Part &part = lowest();
-    StepBoundProblem problem = boundProblem();
-    problem.known = knownFor(part);
-    part.root = boundStep(*part.search, problem);
-    part.bound_s = std::max(part.bound_s, part.root->bound_s);
-  }
-  bound_s = lowest().bound_s + costs.updateSeconds();
+  addParts();
+  solveAll();
 }
 
-void JointSearch::addAllParts() {
+void JointSearch::addParts() {
   int64_t most = std::min<int64_t>(costs.machines().devices().size(),
                                    options.global_batch);
   for (int64_t low = 1; low <= most; low = parts.back().high + 1)
-    addPart(low, std::min(most, low <= 2 ? low : 2 * (low - 1)));
+    addPart(low, std::min(most, low == 1   ? 1
+                                : low == 2 ? fewReplicas
+                                           : 2 * (low - 1)));
 }
 
-void JointSearch::addPart(int64_t low, int64_t high) {
+JointSearch::Part &JointSearch::addPart(int64_t low, int64_t high) {
   Part &part = parts.emplace_back();
   part.low = low;
   part.high = high;
   part.search = std::make_unique<TemplateSearch>(spaceFor(low, high),
                                                  options.global_batch);
-  StepBoundProblem quick = boundProblem();
-  quick.max_rounds = 1;
-  quick.first_tolerance = quickTolerance;
-  part.bound_s = boundStep(*part.search, quick).bound_s;
+  return part;
 }
 
-// What was worth having for other numbers of replicas is a good start.
-std::vector<Template> JointSearch::knownFor(const Part &part) const {
-  std::vector<Template> known;
+void JointSearch::solveAll() {
+  // From the middle, where plans often are: its neighbours begin with what it
+  // found. With a deadline, all have some bound before a second has a good one.
+  bool isHurried = options.deadline_s.has_value();
+  size_t middle = parts.size() / 2;
+  std::vector<size_t> order;
+  for (size_t index = middle; index < parts.size(); ++index)
+    order.push_back(index);
+  for (size_t index = middle; index-- > 0;)
+    order.push_back(index);
+  for (auto [number, index] : llvm::enumerate(order)) {
+    boundsPart = firstBoundPart + quickBoundsPart *
+                                      static_cast<double>(number) /
+                                      static_cast<double>(order.size());
+    solve(parts[index], isHurried && number > 0);
+  }
+  boundsPart = allBoundsPart;
+  while (!lowest().is_solved && !isBoundLate())
+    solve(lowest(), /*isQuick=*/false);
+  bound_s = lowest().bound_s + costs.updateSeconds();
+}
+
+// With a deadline, whole numbers need some of the time too.
+bool JointSearch::isBoundLate() const {
+  return options.deadline_s &&
+         judge.secondsSinceStart() > boundsPart * *options.deadline_s;
+}
+
+// What was worth having for other numbers of replicas is a good start, and so
+// are equal replicas.
+void JointSearch::startNear(const Part &part, StepBoundProblem &problem) const {
   const Part *nearest = nullptr;
   auto distance = [&](const Part &other) {
     return std::abs(std::log(static_cast<double>(other.low + other.high) /
                              static_cast<double>(part.low + part.high)));
   };
   for (const Part &other : parts)
-    if (other.root && &other != &part &&
-        (!nearest || distance(other) < distance(*nearest)))
+    if (other.root && (!nearest || distance(other) < distance(*nearest)))
       nearest = &other;
-  if (!nearest)
-    return known;
   const TemplateSpace &space = part.search->templates();
-  for (Template made : nearest->root->templates) {
+  for (Template made : nearest ? nearest->root->templates : pool) {
     if (!checkTemplate(made, space, space.ownedAtBest()).empty())
       continue;
     measureTemplate(made, space);
-    known.push_back(std::move(made));
+    problem.known.push_back(std::move(made));
   }
-  return known;
+  if (nearest)
+    problem.start_prices = nearest->root->resource_prices;
 }
 
 JointSearch::Part &JointSearch::lowest() {
@@ -226,324 +219,164 @@ JointSearch::Part &JointSearch::lowest() {
       [](const Part &a, const Part &b) { return a.bound_s < b.bound_s; });
 }
 
-void JointSearch::lookInto(Part &part) {
+void JointSearch::solve(Part &part, bool isQuick) {
   StepBoundProblem problem = boundProblem();
-  problem.enough_s = judge.bestSeconds();
-  problem.known = knownFor(part);
+  if (isQuick) {
+    problem.max_rounds = 1;
+    problem.first_tolerance = quickTolerance;
+  }
+  for (const Part &other : parts)
+    if (other.is_solved)
+      problem.enough_s = std::min(problem.enough_s, other.bound_s);
+  startNear(part, problem);
   part.root = boundStep(*part.search, problem);
   part.bound_s = std::max(part.bound_s, part.root->bound_s);
-  if (part.root->templates.empty() || part.bound_s >= judge.bestSeconds())
-    return;
-  judgeDive(part, {}, available);
-  if (!isContent())
-    searchByClass(part);
+  part.is_solved = !isQuick;
 }
 
-void JointSearch::searchByClass(Part &part) {
-  TemplateMix mix;
-  ClassCounts remaining = available;
-  for (unsigned index = 0; index < available.size() && !judge.isLate();
-       ++index) {
-    TemplateSpace space = part.search->templates();
-    space.are_transfers_exposed = true;
-    space.allowed_shapes.clear();
-    for (const StageShape &shape : costs.shapes())
-      space.allowed_shapes.push_back(shape.parts.size() == 1 &&
-                                     shape.parts[0].machine_class == index);
-    // Its devices' part of the batch, at the relaxation's prices.
-    double share =
-        std::max(part.root->prices.of_class[index], 1e-9) * available[index];
-    TemplateSearch alone(
-        space,
-        std::max<int64_t>(1, std::llround(share * static_cast<double>(
-                                                      options.global_batch))));
-    DevicePrices prices;
-    prices.of_class.assign(available.size(), 0);
-    prices.of_class[index] = 1.0 / available[index];
-    TemplateSearch::Cheapest cheapest =
-        alone.cheapest(prices, never, classTolerance);
-    priced += alone.pricedIntervals();
-    int64_t left = part.high - replicaCount(mix);
-    for (const Template &made : cheapest.found) {
-      int64_t copies = std::min(left, copiesWithin(made, remaining));
-      if (copies < 1 || made.seconds(1) > estimateSlack * part.root->relaxed_s)
-        continue;
-      addTo(mix, made, copies, remaining);
-      break;
-    }
-  }
-  if (!mix.empty())
-    judgeDive(part, std::move(mix), std::move(remaining));
-}
-
-void JointSearch::judgeDive(Part &part, TemplateMix mix,
-                            ClassCounts remaining) {
-  mix = dive(*part.search, *part.root, std::move(remaining), std::move(mix),
-             part.root->relaxed_s);
-  if (judgeMix(mix)) {
-    bestPart = &part;
-    bestMix = std::move(mix);
-  }
-}
-
-//===-- Equal replicas ----------------------------------------------------===//
-
-void JointSearch::searchEqualReplicas() {
-  // Whole mixtures of few templates are hard to find by rounding; equal
-  // replicas of all classes are a mixture of one.
-  for (Part &part : parts) {
-    if (!part.root || part.root->templates.empty())
-      continue;
-    TemplateSpace space = part.search->templates();
-    space.are_transfers_exposed = true;
-    TemplateSearch exposed(space, options.global_batch);
-    int64_t step = std::max<int64_t>(1, (part.high - part.low) / equalTries);
-    for (int64_t replicas = part.low; replicas <= part.high && !isContent();
-         replicas += step) {
-      std::optional<Template> made = fitEqual(exposed, *part.root, replicas);
-      if (!made || made->seconds(1) > estimateSlack * judge.bestSeconds())
-        continue;
-      ClassCounts remaining = available;
-      TemplateMix mix;
-      addTo(mix, *made, replicas, remaining);
-      judgeDive(part, std::move(mix), std::move(remaining));
-    }
-    priced += exposed.pricedIntervals();
-  }
-}
-
-// One template within a replica's part of each class, by prices of devices
-// that follow what is used too much or too little.
-std::optional<Template> JointSearch::fitEqual(TemplateSearch &search,
-                                              const StepBound &root,
-                                              int64_t replicas) {
-  ClassCounts each = available;
-  for (unsigned &count : each)
-    count /= replicas;
-  DevicePrices prices;
-  prices.of_class.assign(each.size(), 0);
-  prices.of_replica = 1 / static_cast<double>(replicas);
-  for (double price : root.prices.of_class)
-    prices.seconds_of_class.push_back(price * root.relaxed_s *
-                                      static_cast<double>(replicas));
-  std::vector<TemplateSearch::Interval> intervals;
-  for (int64_t size : sizes) {
-    double microbatches = static_cast<double>(options.global_batch) /
-                          static_cast<double>(size * replicas);
-    if (microbatches >= 1)
-      intervals.push_back({size, 0.4 * root.relaxed_s / microbatches,
-                           1.3 * root.relaxed_s / microbatches});
-  }
-  std::optional<Template> best;
-  double best_s = never;
-  double factor = equalFactor;
-  for (unsigned round = 0; round < equalRounds && !judge.isLate(); ++round) {
-    TemplateSearch::Cheapest cheapest =
-        search.cheapest(intervals, prices, never, equalTolerance);
-    if (cheapest.found.empty())
-      break;
-    for (Template &made : cheapest.found) {
-      if (!fitsInto(made, each))
-        continue;
-      double seconds =
-          made.seconds(1) +
-          made.pace_s *
-              (static_cast<double>(options.global_batch) /
-                   static_cast<double>(made.microbatch_size * replicas) -
-               1);
-      if (seconds < best_s) {
-        best_s = seconds;
-        best = made;
-      }
-    }
-    const Template &first = cheapest.found.front();
-    for (size_t index = 0; index < each.size(); ++index)
-      if (first.devices[index] > each[index])
-        prices.seconds_of_class[index] *= factor;
-      else if (first.devices[index] < each[index])
-        prices.seconds_of_class[index] /= factor;
-    factor = std::max(1.05, std::sqrt(factor));
-  }
-  return best;
-}
-
-bool JointSearch::split(Part &part) {
+// The part with the lowest bound, as two: false where that is no use.
+bool JointSearch::splitLowest() {
+  Part &part = lowest();
   if (part.high < leastSplit * part.low)
     return false;
-  int64_t low = part.low, high = part.high, middle = (low + high) / 2;
+  int64_t low = part.low, high = part.high;
+  int64_t middle = std::sqrt(static_cast<double>(low * high));
   double bound = part.bound_s;
-  // The part stays where it is: others may point to it.
+  // The part stays where it is: neighbours begin with its templates.
   part.bound_s = never;
-  addPart(low, middle);
-  addPart(middle + 1, high);
+  for (auto [first, last] :
+       {std::pair(low, middle), std::pair(middle + 1, high)}) {
+    Part &half = addPart(first, last);
+    half.bound_s = bound;
+  }
   for (size_t index = parts.size() - 2; index < parts.size(); ++index)
-    parts[index].bound_s = std::max(parts[index].bound_s, bound);
+    solve(parts[index], /*isQuick=*/false);
+  bound_s = lowest().bound_s + costs.updateSeconds();
   return true;
 }
 
 //===-- Whole numbers -----------------------------------------------------===//
 
-TemplateMix JointSearch::dive(TemplateSearch &search, const StepBound &root,
-                              ClassCounts remaining, TemplateMix mix,
-                              double target_s) {
-  std::vector<Template> pool = root.templates;
-  StepBound relaxed = root;
-  bool isWhole = mix.empty();
-  int64_t most = search.templates().max_replicas;
-  while (true) {
-    int64_t replicasLeft = most - replicaCount(mix);
-    if (options.max_devices) {
-      unsigned used = 0;
-      for (unsigned count : devicesOf(mix, available.size()))
-        used += count;
-      unsigned left = *options.max_devices - used;
-      for (unsigned &count : remaining)
-        count = std::min(count, left);
-    }
-    if (replicasLeft <= 0 || judge.isLate() ||
-        llvm::all_of(remaining, [](unsigned count) { return count == 0; }))
-      break;
-    std::vector<Template> fitting;
-    for (const Template &made : pool)
-      if (fitsInto(made, remaining))
-        fitting.push_back(made);
-    if (!isWhole) {
-      if (fitting.empty()) {
-        std::optional<Template> one = fitOne(search, root.prices, remaining);
-        if (!one || one->microbatchesWithin(target_s * estimateSlack) < 1)
-          break;
-        pool.push_back(*one);
-        fitting.push_back(std::move(*one));
-      }
-      StepBoundProblem problem;
-      problem.available = remaining;
-      problem.global_batch = std::max<int64_t>(
-          1, std::llround(static_cast<double>(options.global_batch) *
-                          root.prices.of(remaining)));
-      problem.max_replicas = replicasLeft;
-      problem.known = fitting;
-      problem.tolerance = restTolerance;
-      problem.max_rounds = restRounds;
-      problem.is_late = [&] { return judge.isLate(); };
-      // Only templates that fit: new ones that do not would have to be cut off.
-      problem.may_generate = false;
-      relaxed = boundStep(search, problem);
-    }
-    isWhole = false;
-
-    // What is whole is fixed; if nothing is, the largest part is.
-    bool isFixed = false;
-    std::vector<size_t> order(relaxed.templates.size());
-    std::iota(order.begin(), order.end(), 0);
-    llvm::sort(order, [&](size_t a, size_t b) {
-      return relaxed.replicas[a] != relaxed.replicas[b]
-                 ? relaxed.replicas[a] > relaxed.replicas[b]
-                 : a < b;
-    });
-    for (size_t index : order) {
-      const Template &made = relaxed.templates[index];
-      int64_t whole =
-          std::min({static_cast<int64_t>(relaxed.replicas[index] + 1e-6),
-                    copiesWithin(made, remaining), most - replicaCount(mix)});
-      if (whole < 1)
-        continue;
-      addTo(mix, made, whole, remaining);
-      isFixed = true;
-    }
-    for (size_t index : order) {
-      if (isFixed)
-        break;
-      const Template &made = relaxed.templates[index];
-      if (relaxed.replicas[index] <= 0 || !fitsInto(made, remaining))
-        continue;
-      addTo(mix, made, 1, remaining);
-      isFixed = true;
-    }
-    if (isFixed)
-      continue;
-    std::optional<Template> one = fitOne(search, root.prices, remaining);
-    if (!one || one->microbatchesWithin(target_s * estimateSlack) < 1)
-      break;
-    addTo(mix, *one, 1, remaining);
-    pool.push_back(std::move(*one));
-  }
-  return mix;
+// Templates of a part that are worth having, or nearly: whole numbers may need
+// those.
+void JointSearch::collect(Part &part) {
+  for (const Template &made : part.root->templates)
+    addToPool(made);
+  for (Template &made : part.search->allWithin(
+           part.root->prices, nearBest * part.root->relaxed_s, nearRatio))
+    addToPool(std::move(made));
 }
 
-// The prices of what is short go up until the cheapest template fits.
-std::optional<Template> JointSearch::fitOne(TemplateSearch &search,
-                                            const DevicePrices &prices,
-                                            const ClassCounts &remaining) {
-  TemplateSpace space = search.templates();
+void JointSearch::addToPool(Template made) {
+  if (llvm::none_of(pool,
+                    [&](const Template &other) { return made.isSame(other); }))
+    pool.push_back(std::move(made));
+}
+
+// What replicas exchange and how much state each holds depends on how many
+// there are: solve again until that is what was assumed.
+void JointSearch::searchMixes(const Part &part) {
+  int64_t replicas =
+      judge.best ? judge.best->resolved.replicas.size() : part.high;
+  for (unsigned round = 0; round < mixRounds && !judge.isLate(); ++round) {
+    if (!mixed.insert(replicas).second)
+      return;
+    TemplateSpace space = spaceFor(replicas, replicas);
+    space.are_stages_apart = true;
+    MixProblem problem;
+    problem.global_batch = options.global_batch;
+    problem.available = available;
+    problem.max_devices = options.max_devices;
+    problem.max_states = costs.machines().devices().size() <= manyDevices
+                             ? fewStates
+                             : manyStates;
+    problem.limit_s = judge.bestSeconds();
+    problem.is_late = [this] { return judge.isLate(); };
+    for (const Template &made : pool) {
+      if (!checkTemplate(made, space, space.ownedAtBest()).empty())
+        continue;
+      problem.templates.push_back(made);
+      measureTemplate(problem.templates.back(), space);
+      auto known =
+          llvm::find_if(part.root->templates, [&](const Template &other) {
+            return other.isSame(made);
+          });
+      problem.relaxed.push_back(
+          known == part.root->templates.end()
+              ? 0
+              : part.root->replicas[known - part.root->templates.begin()]);
+    }
+    TemplateMix mix = solveMix(problem);
+    // The recurrence is a little short of what schedules reach: run what was
+    // chosen, and choose again.
+    std::vector<bool> isRun(problem.templates.size());
+    for (unsigned run = 0; run < mixRounds && runChosen(mix, problem, isRun);
+         ++run)
+      mix = solveMix(problem);
+    if (mix.empty())
+      return;
+    judgeMix(mix);
+    replicas = replicaCount(mix);
+  }
+}
+
+bool JointSearch::runChosen(const TemplateMix &mix, MixProblem &problem,
+                            std::vector<bool> &isRun) const {
+  double seconds = secondsOfMix(mix, options.global_batch);
   bool isAny = false;
-  space.allowed_shapes.clear();
-  for (const StageShape &shape : costs.shapes()) {
-    bool fits = llvm::all_of(shape.parts, [&](const StageShape::Part &part) {
-      return part.count <= remaining[part.machine_class];
-    });
-    space.allowed_shapes.push_back(fits);
-    isAny |= fits;
+  for (auto [index, made] : llvm::enumerate(problem.templates)) {
+    if (isRun[index] ||
+        llvm::none_of(mix, [&made = made](const CountedTemplate &entry) {
+          return entry.made.isSame(made);
+        }))
+      continue;
+    runTemplate(made, costs, made.microbatchesWithin(seconds));
+    isRun[index] = isAny = true;
   }
-  if (!isAny)
-    return std::nullopt;
-  TemplateSearch narrow(space, options.global_batch);
-  DevicePrices raised = prices;
-  double least = 0;
-  for (double price : raised.of_class)
-    least = std::max(least, 0.01 * price);
-  for (double &price : raised.of_class)
-    price = std::max(price, least);
-  for (unsigned round = 0; round < fitRounds && !judge.isLate(); ++round) {
-    TemplateSearch::Cheapest cheapest = narrow.cheapest(raised, never, 0.1);
-    if (cheapest.found.empty())
-      break;
-    for (Template &made : cheapest.found)
-      if (fitsInto(made, remaining)) {
-        priced += narrow.pricedIntervals();
-        return std::move(made);
-      }
-    for (auto [index, used] : llvm::enumerate(cheapest.found.front().devices))
-      if (used > remaining[index])
-        raised.of_class[index] *= dearer;
-  }
-  priced += narrow.pricedIntervals();
-  return std::nullopt;
+  return isAny;
 }
 
-TemplateMix JointSearch::rebuild(TemplateSearch &search, const StepBound &root,
-                                 TemplateMix mix) {
-  double best_s = secondsOfMix(mix, options.global_batch);
-  bool improved = true;
-  for (unsigned round = 0; round < rebuildRounds && improved; ++round) {
-    improved = false;
-    size_t count = mix.size();
-    for (size_t first = 0; first < count && !improved; ++first)
-      for (size_t second = 0; second <= first && !improved; ++second) {
-        if (judge.isLate() || best_s <= bound_s * (1 + options.target_gap))
-          return mix;
-        TemplateMix smaller = mix;
-        --smaller[first].replicas;
-        if (second != first)
-          --smaller[second].replicas;
-        llvm::erase_if(smaller, [](const CountedTemplate &entry) {
-          return entry.replicas == 0;
-        });
-        ClassCounts remaining = available;
-        ClassCounts used = devicesOf(smaller, available.size());
-        for (size_t index = 0; index < remaining.size(); ++index)
-          remaining[index] -= used[index];
-        if (smaller.empty())
-          continue;
-        TemplateMix other = dive(search, root, remaining, smaller, best_s);
-        double seconds = secondsOfMix(other, options.global_batch);
-        if (seconds >= best_s * (1 - 1e-4))
-          continue;
-        best_s = seconds;
-        mix = std::move(other);
-        improved = true;
-      }
+// All replicas alike: whole mixtures of one template are hard to find by
+// rounding.
+void JointSearch::addEqualReplicas(Part &part, size_t least, size_t most) {
+  for (int64_t replicas = part.low; replicas <= part.high; ++replicas) {
+    ClassCounts each = available, next = available;
+    for (unsigned &count : each)
+      count /= replicas;
+    for (unsigned &count : next)
+      count /= replicas + 1;
+    // One replica more of the same is better.
+    bool isMost = each != next || replicas == options.global_batch;
+    size_t count = partsOfDevices(each, most);
+    if (!isMost || count <= least || count > most)
+      continue;
+    for (int64_t size : sizes) {
+      int64_t microbatches = options.global_batch / (size * replicas);
+      if (microbatches < 1 || judge.isLate())
+        break;
+      std::optional<Template> made = part.search->withDevices(each, size);
+      if (!made)
+        break; // larger ones need more memory
+      addToPool(*made);
+      runTemplate(*made, costs, microbatches);
+      equalMixes.push_back({std::move(*made), replicas});
+    }
   }
-  return mix;
+}
+
+void JointSearch::judgeEqual() {
+  auto seconds = [&](const CountedTemplate &entry) {
+    return secondsOfMix({entry}, options.global_batch);
+  };
+  llvm::sort(equalMixes,
+             [&](const CountedTemplate &a, const CountedTemplate &b) {
+               return std::make_pair(seconds(a), a.replicas) <
+                      std::make_pair(seconds(b), b.replicas);
+             });
+  for (const CountedTemplate &entry :
+       llvm::ArrayRef(equalMixes).take_front(maxEqualMixes))
+    if (!isContent())
+      judgeMix({entry});
 }
 
 //===-- Plans -------------------------------------------------------------===//

@@ -1,10 +1,9 @@
 //===- JointSearch.h - from the relaxation to whole plans -------*- C++ -*-===//
 //
 // The relaxation says which templates are worth having and how many of each, in
-// fractions. Whole numbers are found by fixing what is whole, solving again for
-// the devices that are left, and so on; then some replicas are taken apart and
-// their devices planned anew, while that helps. Plans of few named devices are
-// enumerated as well.
+// fractions. Whole numbers of them are a problem of their own (MixProblem),
+// whose mixes are placed and judged. Plans of few named devices are enumerated
+// as well.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,22 +11,16 @@
 #define AUTOHET_LIB_PLANNER_JOINTSEARCH_H
 
 #include "Judge.h"
-#include "Placement.h"
+#include "MixProblem.h"
 #include "autohet/Planner/StepBound.h"
 #include <deque>
+#include <set>
 
 namespace autohet {
 
 /// Microbatch sizes that a search looks at: divisors of the batch and powers
 /// of two, up to the largest one allowed.
 std::vector<int64_t> microbatchSizes(const PlannerOptions &options);
-
-/// The devices that there are for one more replica of `made`.
-bool fitsInto(const Template &made, const ClassCounts &available);
-
-/// When the last replica of a mix is done with the batch, at best; infinity
-/// without replicas.
-double secondsOfMix(const TemplateMix &mix, int64_t globalBatch);
 
 class JointSearch {
 public:
@@ -54,28 +47,24 @@ private:
     double bound_s = 0;
     std::unique_ptr<TemplateSearch> search;
     std::optional<StepBound> root; ///< once looked into
+    bool is_solved = false;        ///< up to the tolerance
   };
-  void addAllParts();
-  void addPart(int64_t low, int64_t high);
+  void addParts();
+  Part &addPart(int64_t low, int64_t high);
   Part &lowest();
-  std::vector<Template> knownFor(const Part &part) const;
-  void lookInto(Part &part);
-  bool split(Part &part);
+  void startNear(const Part &part, StepBoundProblem &problem) const;
+  void solve(Part &part, bool isQuick);
+  bool isBoundLate() const;
+  void solveAll();
+  bool splitLowest();
 
-  TemplateMix dive(TemplateSearch &search, const StepBound &root,
-                   ClassCounts remaining, TemplateMix mix, double target_s);
-  std::optional<Template> fitOne(TemplateSearch &search,
-                                 const DevicePrices &prices,
-                                 const ClassCounts &remaining);
-  /// Each class by itself, and what is left of all for mixed replicas.
-  void searchByClass(Part &part);
-  /// Mixes of equal replicas, and what is left for others.
-  void searchEqualReplicas();
-  std::optional<Template> fitEqual(TemplateSearch &search,
-                                   const StepBound &root, int64_t replicas);
-  void judgeDive(Part &part, TemplateMix mix, ClassCounts remaining);
-  TemplateMix rebuild(TemplateSearch &search, const StepBound &root,
-                      TemplateMix mix);
+  void collect(Part &part);
+  void searchMixes(const Part &part);
+  bool runChosen(const TemplateMix &mix, MixProblem &problem,
+                 std::vector<bool> &isRun) const;
+  void addEqualReplicas(Part &part, size_t least, size_t most);
+  void judgeEqual();
+  void addToPool(Template made);
   bool judgeMix(const TemplateMix &mix);
   void enumerateGroupings();
 
@@ -85,9 +74,12 @@ private:
   std::vector<int64_t> sizes;
   ClassCounts available;
   std::deque<Part> parts; ///< their places do not change
-  Part *bestPart = nullptr;
-  TemplateMix bestMix;
+  /// What plans are made of.
+  std::vector<Template> pool;
+  TemplateMix equalMixes;  ///< each is a plan of its own
+  std::set<int64_t> mixed; ///< numbers of replicas that mixes were made for
   double bound_s = 0;
+  double boundsPart = 1; ///< of a deadline, now
   uint64_t priced = 0;
 };
 

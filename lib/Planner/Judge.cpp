@@ -20,8 +20,9 @@ static double now() {
       .count();
 }
 
-Judge::Judge(const PlanCosts &costs, const PlannerOptions &options)
-    : costs(costs), options(options), started_s(now()) {}
+Judge::Judge(const PlanCosts &costs, const PlannerOptions &options,
+             std::optional<double> started_s)
+    : costs(costs), options(options), started_s(started_s.value_or(now())) {}
 
 double Judge::secondsSinceStart() const { return now() - started_s; }
 
@@ -40,8 +41,8 @@ static bool isBetter(double seconds, Schedule schedule,
   return seconds * (mustGain ? 1 + gpipeGain : 1) < best->evaluation.step_s;
 }
 
-bool Judge::consider(const ResolvedPlan &plan) {
-  bool improved = false;
+bool Judge::consider(const ResolvedPlan &plan, PlanEvaluation *seen) {
+  bool improved = false, isFirst = true;
   size_t devices = costs.machines().devices().size();
   bool hasPipeline = llvm::any_of(plan.replicas, [](const auto &replica) {
     return replica.stages.size() > 1;
@@ -55,6 +56,9 @@ bool Judge::consider(const ResolvedPlan &plan) {
     PlanEvaluation evaluation =
         costs.evaluate(plan, schedule, options.state_owner);
     ++evaluated_plans;
+    if (seen && isFirst)
+      *seen = evaluation;
+    isFirst = false;
     bool fits =
         llvm::all_of(evaluation.devices, [&](const DeviceEvaluation &entry) {
           return entry.memory.total() <= costs.memoryRoom(entry.device);
@@ -101,38 +105,28 @@ bool Judge::considerCounts(ResolvedPlan plan,
     }
     if (round > 0 && isSame)
       return improved;
-    improved |= consider(plan);
+    PlanEvaluation seen;
+    improved |= consider(plan, &seen);
     if (isLate() || round == countRounds)
       return improved;
-    correct(lines, plan);
-    ++evaluated_plans;
+    correct(lines, plan, seen);
   }
   return improved;
 }
 
 // What each replica took, and what of its exchange nothing hid.
 void Judge::correct(llvm::MutableArrayRef<ReplicaLine> lines,
-                    const ResolvedPlan &plan) const {
-  PlanEvaluation evaluation = costs.evaluate(
-      plan, options.schedule.value_or(Schedule::OneForwardOneBackward),
-      options.state_owner);
+                    const ResolvedPlan &plan,
+                    const PlanEvaluation &evaluation) {
   if (evaluation.timelines.empty())
     return;
-  std::vector<double> sync(plan.replicas.size());
-  for (const DeviceEvaluation &entry : evaluation.devices) {
-    const PipelineTimeline &timeline = evaluation.timelineOf(entry.replica);
-    PipelineCommand last = timeline.last(entry.stage);
-    double &late = sync[entry.replica];
-    late = std::max(late, last.start_s + entry.sync_s - timeline.end_s);
-  }
   for (auto [r, replica] : llvm::enumerate(plan.replicas)) {
     ReplicaLine &line = lines[r];
     double end = evaluation.timelineOf(r).end_s;
     if (replica.microbatches > 1 && end > line.way_s)
       line.period_s =
           (end - line.way_s) / static_cast<double>(replica.microbatches - 1);
-    // All wait for the slowest parameters; gradients delay their replica.
-    line.rest_s = sync[r];
+    line.rest_s = evaluation.exposed_of_replica_s[r];
   }
 }
 

@@ -21,10 +21,13 @@ struct ReplicaLine {
 
 class Judge {
 public:
-  Judge(const PlanCosts &costs, const PlannerOptions &options);
+  /// The deadline counts from `started_s` on; default: now.
+  Judge(const PlanCosts &costs, const PlannerOptions &options,
+        std::optional<double> started_s = std::nullopt);
 
-  /// Whether the plan is the best so far.
-  bool consider(const ResolvedPlan &plan);
+  /// Whether the plan is the best so far. Tells the evaluation under the first
+  /// schedule too, where that is asked for.
+  bool consider(const ResolvedPlan &plan, PlanEvaluation *seen = nullptr);
   /// Chooses the numbers of microbatches first, and again after a look at when
   /// each replica was done.
   bool considerCounts(ResolvedPlan plan, llvm::ArrayRef<ReplicaLine> lines);
@@ -39,6 +42,7 @@ public:
   }
   bool isLate() const;
   double secondsSinceStart() const;
+  double started() const { return started_s; }
 
   std::optional<PlannedStep> best;
   /// The best that left no device idle: what idling is worth.
@@ -49,8 +53,9 @@ public:
   const PlannerOptions &plannerOptions() const { return options; }
 
 private:
-  void correct(llvm::MutableArrayRef<ReplicaLine> lines,
-               const ResolvedPlan &plan) const;
+  static void correct(llvm::MutableArrayRef<ReplicaLine> lines,
+                      const ResolvedPlan &plan,
+                      const PlanEvaluation &evaluation);
   void keepAlternative(PlannedStep step);
   void write(PlannedStep &step) const;
 

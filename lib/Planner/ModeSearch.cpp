@@ -4,16 +4,15 @@
 
 namespace autohet {
 
-// Grids of named devices: of more of them there are too many arrangements.
-static constexpr size_t maxNamedGridDevices = 64;
+// Of more devices there are too many subsets and arrangements to name.
+static constexpr size_t maxNamedGridDevices = 16;
 // Rows of devices in any numbers of replicas: time grows with the square.
 static constexpr size_t maxRowDevices = 2048;
 
 std::string searchMode(PlannerMode mode, Judge &judge) {
   const PlanCosts &costs = judge.planCosts();
-  bool arrangesRows = mode == PlannerMode::Symmetric ||
-                      mode == PlannerMode::Whale ||
-                      mode == PlannerMode::AutoHet;
+  bool arrangesRows =
+      mode == PlannerMode::Whale || mode == PlannerMode::AutoHet;
   if (arrangesRows && costs.machines().devices().size() > maxRowDevices)
     return plannerModeName(mode).str() + " plans are searched for up to " +
            std::to_string(maxRowDevices) + " devices";
@@ -25,7 +24,7 @@ std::string searchMode(PlannerMode mode, Judge &judge) {
         costs.machines().devices().size() <= maxNamedGridDevices)
       searchNamedGrids(*costs.costModel(), judge);
     else
-      searchGrids(judge, {/*balances_layers=*/false, /*balances_batch=*/false});
+      searchCountedGrids(judge);
     break;
   case PlannerMode::Whale:
     searchGrids(judge, GridRules());

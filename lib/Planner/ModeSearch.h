@@ -46,6 +46,9 @@ void searchHeteroAuto(Judge &judge);
 /// Every device a replica by itself, with its own share of the batch.
 void searchCephalo(Judge &judge);
 
+/// Grids over any number of devices, and over subsets of their classes.
+void searchCountedGrids(Judge &judge);
+
 /// Groups of consecutive units that grids count: the model's layers, with what
 /// is before them in the first and what is behind them in the last stage.
 struct ModelLayers {

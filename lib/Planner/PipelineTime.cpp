@@ -73,9 +73,13 @@ public:
       timeline.stages[stage] = scheduleCommands(
           pipeline.schedule, stage, stageCount, pipeline.microbatches);
     std::vector<double> none(pipeline.microbatches, never);
-    for (const PipelineEdge &edge : pipeline.edges) {
+    into.resize(stageCount);
+    outOf.resize(stageCount);
+    for (auto [index, edge] : llvm::enumerate(pipeline.edges)) {
       forward.push_back({edge.forward, edge.bytes, 0, none});
       backward.push_back({edge.backward, edge.bytes, 0, none});
+      into[edge.to].push_back(index);
+      outOf[edge.from].push_back(index);
     }
   }
 
@@ -105,24 +109,17 @@ private:
       return false;
     PipelineCommand &command = commands[next[stage]];
     double ready = free_s[stage];
-    for (auto [index, edge] : llvm::enumerate(pipeline.edges)) {
-      if (!command.is_backward && edge.to == stage)
-        ready = std::max(ready, forward[index].arrival_s[command.microbatch]);
-      if (command.is_backward && edge.from == stage)
-        ready = std::max(ready, backward[index].arrival_s[command.microbatch]);
-    }
+    std::vector<Channel> &channels = command.is_backward ? backward : forward;
+    for (unsigned edge : command.is_backward ? outOf[stage] : into[stage])
+      ready = std::max(ready, channels[edge].arrival_s[command.microbatch]);
     if (ready == never)
       return false;
     const PassSeconds &seconds = pipeline.stages[stage];
     command.start_s = ready;
     command.end_s = free_s[stage] =
         ready + (command.is_backward ? seconds.backward_s : seconds.forward_s);
-    for (auto [index, edge] : llvm::enumerate(pipeline.edges)) {
-      if (!command.is_backward && edge.from == stage)
-        forward[index].send(command.microbatch, command.end_s);
-      if (command.is_backward && edge.to == stage)
-        backward[index].send(command.microbatch, command.end_s);
-    }
+    for (unsigned edge : command.is_backward ? into[stage] : outOf[stage])
+      channels[edge].send(command.microbatch, command.end_s);
     ++next[stage];
     return true;
   }
@@ -131,7 +128,8 @@ private:
   unsigned stageCount;
   std::vector<size_t> next;
   std::vector<double> free_s;
-  std::vector<Channel> forward, backward; ///< of each edge
+  std::vector<Channel> forward, backward;         ///< of each edge
+  std::vector<std::vector<unsigned>> into, outOf; ///< edges of each stage
   PipelineTimeline timeline;
 };
 

@@ -11,6 +11,10 @@
 #include <cmath>
 
 namespace autohet {
+
+// Of a deadline, where other modes are to be shown too.
+static constexpr double ownPart = 0.7;
+
 namespace {
 
 llvm::Error checkInput(const UnitTable &table, const Cluster &cluster,
@@ -60,17 +64,21 @@ ModeResult runMode(PlannerMode mode, const PlanCosts &costs,
 
 llvm::Error noPlanInTime(const PlannerOptions &options) {
   return llvm::createStringError(
-      "no plan was found before the deadline of " +
+      "no plan was found within the deadline of " +
       formatQuantity(*options.deadline_s, Dimension::Seconds) +
-      ": give the search more time");
+      ", nor that there is none: give the search more time");
 }
 
-/// Plans in the mode that was asked for; nothing where none fits, or where
-/// time was over before.
+/// Plans in the mode that was asked for; nothing where none fits, or none was
+/// found in time.
 std::optional<PlannerResult>
 search(const PlanCosts &costs, const PlannerOptions &options, bool &isLate) {
   PlannerResult result;
-  Judge judge(costs, options);
+  // Modes to compare with need some of the time.
+  PlannerOptions own = options;
+  if (own.deadline_s && !own.compare.empty())
+    *own.deadline_s *= ownPart;
+  Judge judge(costs, own);
   // The bound is one of the whole space, whatever the mode.
   JointSearch joint(judge);
   if (options.mode == PlannerMode::Joint) {
@@ -81,11 +89,13 @@ search(const PlanCosts &costs, const PlannerOptions &options, bool &isLate) {
   }
   result.effort = {judge.secondsSinceStart(), joint.pricedTemplates(),
                    judge.evaluated_plans, judge.isLate()};
-  // A deadline is the search's own: the others have as much again, together.
+  // The others share what time is left.
   PlannerOptions others = options;
-  if (others.deadline_s)
-    *others.deadline_s /= static_cast<double>(options.compare.size());
   for (PlannerMode mode : options.compare) {
+    if (others.deadline_s)
+      *others.deadline_s =
+          std::max(0.0, *options.deadline_s - judge.secondsSinceStart()) /
+          static_cast<double>(options.compare.size() - result.modes.size());
     result.modes.push_back(runMode(mode, costs, others));
     const std::optional<PlannedStep> &step = result.modes.back().step;
     if (mode == PlannerMode::Symmetric)
@@ -128,13 +138,14 @@ llvm::Expected<PlannerResult> planCluster(const UnitTable &table,
   UnitTableCosts costs(table, cluster, options.optimizer,
                        options.memory_fraction);
   bool isLate = false;
+  double started_s = Judge(costs, options).started();
   if (std::optional<PlannerResult> result = search(costs, options, isLate))
     return std::move(*result);
   if (isLate)
     return noPlanInTime(options);
   if (options.mode != PlannerMode::Joint)
     return llvm::createStringError(whyModeHasNoPlan(options.mode));
-  return explainInfeasible(table, cluster, options);
+  return explainInfeasible(table, cluster, options, started_s);
 }
 
 std::optional<PlannedStep> planSymmetric(const CostModel &costs,

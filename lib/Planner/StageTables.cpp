@@ -48,6 +48,9 @@ StageTables::StageTables(const TemplateSpace &space, int64_t microbatchSize)
   for (double seconds : fastest)
     shortest_s = std::max(shortest_s, seconds);
 
+  for (unsigned unit = 0; unit < count; ++unit)
+    for (const Variant &variant : allVariants)
+      unit_s.push_back(variant.total_s[unit + 1] - variant.total_s[unit]);
   for (unsigned cut = 0; cut <= count; ++cut)
     for (unsigned from = 0; from < groups; ++from)
       for (unsigned to = 0; to < groups; ++to) {
@@ -68,26 +71,50 @@ StageTables::StageTables(const TemplateSpace &space, int64_t microbatchSize)
           }
       }
   double longestTransfer_s = 0;
-  longestAt_s.assign(count + 1, 0);
-  for (auto [index, transfer] : llvm::enumerate(transfers)) {
-    double &longest = longestAt_s[index / (groups * groups)];
-    longest = std::max({longest, transfer.forward_s, transfer.backward_s});
+  for (const PassSeconds &transfer : transfers)
     longestTransfer_s = std::max(longestTransfer_s, transfer.total());
-  }
   longest_s += longestTransfer_s;
-  inFlight.assign(allVariants.size() * (count + 1) * (count + 1), -1);
+  furthest.resize(allVariants.size());
+  rest_s.assign(allVariants.size() * (count + 1), -1);
 }
 
-int16_t StageTables::askInFlight(unsigned variant, unsigned begin,
-                                 unsigned end) const {
-  int64_t most =
-      space.costs.mostInFlight({begin, end, allVariants[variant].shape,
-                                microbatchSize, allVariants[variant].recompute},
-                               space.ownedAtBest());
-  return std::min<int64_t>(most, std::numeric_limits<int16_t>::max());
+int64_t StageTables::mostInFlight(unsigned variant, unsigned begin,
+                                  unsigned end) const {
+  return space.costs.mostInFlight({begin, end, allVariants[variant].shape,
+                                   microbatchSize,
+                                   allVariants[variant].recompute},
+                                  space.ownedAtBest());
 }
 
-double StageTables::restSeconds(unsigned index, unsigned end) const {
+llvm::ArrayRef<uint16_t> StageTables::furthestEnds(unsigned variant,
+                                                   int64_t inFlight) {
+  std::vector<std::vector<uint16_t>> &known = furthest[variant];
+  if (known.size() <= static_cast<size_t>(inFlight))
+    known.resize(inFlight + 1);
+  std::vector<uint16_t> &ends = known[inFlight];
+  if (!ends.empty())
+    return ends;
+  // Each search starts at the last one's answer: neighbours end near.
+  unsigned end = 0;
+  for (unsigned begin = 0; begin < count; ++begin) {
+    end = std::max(end, begin);
+    while (end > begin && mostInFlight(variant, begin, end) < inFlight)
+      --end;
+    while (end < count && mostInFlight(variant, begin, end + 1) >= inFlight)
+      ++end;
+    ends.push_back(end);
+  }
+  return ends;
+}
+
+double StageTables::restSeconds(unsigned variant, unsigned end) {
+  double &known = rest_s[variant * (count + 1) + end];
+  if (known < 0)
+    known = askRest(variant, end);
+  return known;
+}
+
+double StageTables::askRest(unsigned index, unsigned end) const {
   const Variant &variant = allVariants[index];
   double sync = space.costs.syncSeconds(
       {0, end, variant.shape, microbatchSize, variant.recompute},
@@ -95,8 +122,9 @@ double StageTables::restSeconds(unsigned index, unsigned end) const {
   if (!space.costs.syncOverlaps())
     return 2 * sync;
   double forward = variant.forward_s[end];
-  double backward = variant.total_s[end] - forward;
-  return std::max(0.0, sync - backward) + std::max(0.0, sync - forward);
+  return exposedSeconds(sync, end, {},
+                        {forward, variant.total_s[end] - forward})
+      .total();
 }
 
 } // namespace autohet

@@ -1,7 +1,8 @@
 //===- StageTables.h - times and limits of all stages -----------*- C++ -*-===//
 //
 // For one microbatch size: the time of any run of units on any shape as the
-// difference of two sums, and how many microbatches it can hold, asked once.
+// difference of two sums, and how far a stage may reach within its memory,
+// asked once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,38 +30,41 @@ public:
   unsigned unitCount() const { return count; }
   unsigned groupCount() const { return groups; }
 
+  /// One unit on each variant.
+  llvm::ArrayRef<double> unitSeconds(unsigned unit) const {
+    return llvm::ArrayRef(unit_s).slice(unit * allVariants.size(),
+                                        allVariants.size());
+  }
+
   /// Passing on at `cut` between stages of two groups, at best.
   const PassSeconds &transfer(unsigned cut, unsigned from, unsigned to) const {
     return transfers[(cut * groups + from) * groups + to];
   }
-  /// Of all of a cut's transfers, one way.
-  double longestTransfer(unsigned cut) const { return longestAt_s[cut]; }
-  /// Microbatches that units [begin, end) may have in flight.
-  int64_t mostInFlight(unsigned variant, unsigned begin, unsigned end) const {
-    int16_t &known =
-        inFlight[(variant * (count + 1) + end) * (count + 1) + begin];
-    if (known < 0)
-      known = askInFlight(variant, begin, end);
-    return known;
-  }
+  /// For each first unit, the last `end` of a stage that can have so many
+  /// microbatches in flight; the unit itself where there is none. More units
+  /// behind never need less memory.
+  llvm::ArrayRef<uint16_t> furthestEnds(unsigned variant, int64_t inFlight);
   /// What a step takes beside the pipeline if units [0, end) are the first
   /// stage.
-  double restSeconds(unsigned variant, unsigned end) const;
+  double restSeconds(unsigned variant, unsigned end);
   /// The shortest and the longest period that make sense.
   double shortestPeriod() const { return shortest_s; }
   double longestPeriod() const { return longest_s; }
 
 private:
-  int16_t askInFlight(unsigned variant, unsigned begin, unsigned end) const;
+  int64_t mostInFlight(unsigned variant, unsigned begin, unsigned end) const;
+  double askRest(unsigned variant, unsigned end) const;
 
   const TemplateSpace &space;
   int64_t microbatchSize;
   unsigned count, groups = 1;
   double shortest_s = 0, longest_s = 0;
   std::vector<Variant> allVariants;
+  std::vector<double> unit_s;
   std::vector<PassSeconds> transfers;
-  std::vector<double> longestAt_s;       ///< of each cut
-  mutable std::vector<int16_t> inFlight; ///< -1: not asked yet
+  /// Of each variant, by microbatches in flight; empty: not asked yet.
+  std::vector<std::vector<std::vector<uint16_t>>> furthest;
+  std::vector<double> rest_s; ///< below 0: not asked yet
 };
 
 } // namespace autohet

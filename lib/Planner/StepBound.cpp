@@ -48,8 +48,15 @@ public:
       finish(solution.prices);
       return std::move(result);
     }
-    if (!problem.known.empty())
-      prices = bestPrices = solvePrices(planes).prices;
+    if (!problem.known.empty()) {
+      PriceSolution solution = solvePrices(planes);
+      // Few templates leave some devices without a price: not that far at once.
+      prices = bestPrices = step(prices, solution.prices);
+      // Where a bound is known that is enough, that is asked for at once.
+      double apart = 1 - problem.enough_s / solution.objective;
+      if (problem.enough_s < never && apart < tolerance)
+        tolerance = std::max(apart, finer * problem.tolerance);
+    }
     for (unsigned round = 0; round < problem.max_rounds; ++round) {
       DevicePrices charged = perDevice(prices);
       double known_s = never;
@@ -75,8 +82,8 @@ public:
       // The same point again, only finer.
       double next =
           std::clamp(finer * apart, finer * problem.tolerance, coarsest);
-      if (!isNew && next >= tolerance)
-        next = tolerance / 2;
+      if (!isNew)
+        next = std::min(next, tolerance / 4);
       if (next < 1e-5)
         break;
       tolerance = next;
@@ -89,6 +96,8 @@ public:
 private:
   // In proportion to speed: the prices if nothing but arithmetic counted.
   std::vector<double> startPrices() const {
+    if (!problem.start_prices.empty())
+      return problem.start_prices;
     const PlanCosts &costs = search.templates().costs;
     std::vector<double> prices(amounts.size(), 0);
     double sum = 0;
@@ -166,6 +175,7 @@ private:
   // does within the time.
   void finish(llvm::ArrayRef<double> bestPrices) {
     result.prices = perDevice(bestPrices);
+    result.resource_prices = bestPrices.vec();
     result.replicas.assign(result.templates.size(), 0);
     double scarcest = 0;
     for (unsigned resource = 0; resource < amounts.size(); ++resource) {

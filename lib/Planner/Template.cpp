@@ -23,10 +23,30 @@ bool TemplateSpace::allows(unsigned shape) const {
           costs.shapes()[shape].deviceCount() == *tensor_parallel);
 }
 
+PassSeconds exposedSeconds(double sync_s, unsigned units,
+                           const PassSeconds &before, const PassSeconds &own) {
+  double part = 1 / static_cast<double>(units);
+  double forward_s = std::max(sync_s * part - before.forward_s,
+                              sync_s - before.forward_s - own.forward_s);
+  double backward_s =
+      std::max(sync_s * part - before.backward_s,
+               sync_s - before.backward_s - own.backward_s * (1 - part));
+  return {std::max(0.0, forward_s), std::max(0.0, backward_s)};
+}
+
 void measureTemplate(Template &made, const TemplateSpace &space) {
   const PlanCosts &costs = space.costs;
   made.devices.assign(costs.classes().size(), 0);
   made.period_s = made.way_s = made.slack_s = made.rest_s = 0;
+  for (const TemplateStage &stage : made.stages)
+    for (const StageShape::Part &part : costs.shapes()[stage.shape].parts)
+      made.devices[part.machine_class] += part.count;
+  int64_t mostTogether = std::numeric_limits<int64_t>::max();
+  if (space.are_stages_apart)
+    for (auto [index, count] : llvm::enumerate(made.devices))
+      if (count)
+        mostTogether = std::min<int64_t>(
+            mostTogether, costs.classes()[index].devices.size() / count);
   std::vector<double> times, transfers;
   PassSeconds before, exposed;
   for (auto [index, stage] : llvm::enumerate(made.stages)) {
@@ -38,27 +58,28 @@ void measureTemplate(Template &made, const TemplateSpace &space) {
             costs.recomputeSeconds(stage.shape, unit, made.microbatch_size);
     }
     const StageShape &shape = costs.shapes()[stage.shape];
-    for (const StageShape::Part &part : shape.parts)
-      made.devices[part.machine_class] += part.count;
     // The first stage's last backward ends the pipelines, and its first forward
     // begins them: only stages before hide what a stage exchanges.
-    before += seconds;
     double sync = costs.syncSeconds({stage.begin, stage.end, stage.shape,
                                      made.microbatch_size, stage.recompute},
-                                    space.min_replicas);
-    if (!costs.syncOverlaps())
-      before = {};
-    exposed.forward_s = std::max(exposed.forward_s, sync - before.forward_s);
-    exposed.backward_s = std::max(exposed.backward_s, sync - before.backward_s);
+                                    space.min_replicas, mostTogether);
+    PassSeconds late = {sync, sync};
+    if (costs.syncOverlaps())
+      late = exposedSeconds(sync, stage.end - stage.begin, before, seconds);
+    exposed.forward_s = std::max(exposed.forward_s, late.forward_s);
+    exposed.backward_s = std::max(exposed.backward_s, late.backward_s);
+    before += seconds;
     double time = seconds.total();
     made.way_s += time;
     transfers.push_back(0);
     if (index + 1 < made.stages.size()) {
       unsigned next = costs.shapes()[made.stages[index + 1].shape].mainClass();
-      PassSeconds transfer = costs.transferSeconds(
-          shape.mainClass(), next, stage.end, made.microbatch_size);
+      PassSeconds transfer =
+          costs.transferSeconds(shape.mainClass(), next, stage.end,
+                                made.microbatch_size, space.are_stages_apart);
       made.way_s += transfer.total();
       transfers.back() = transfer.total();
+      before += transfer;
       if (costs.transfersOverlap())
         made.period_s =
             std::max({made.period_s, transfer.forward_s, transfer.backward_s});
@@ -92,6 +113,52 @@ void measureTemplate(Template &made, const TemplateSpace &space) {
     made.slack_s += made.period_s - times[index];
   }
   made.slack_s = 0;
+}
+
+void runTemplate(Template &made, const PlanCosts &costs, int64_t microbatches) {
+  if (made.stages.size() < 2 || microbatches < 2 || !costs.transfersOverlap())
+    return;
+  Pipeline pipeline;
+  unsigned inNode = 0;
+  for (auto [index, stage] : llvm::enumerate(made.stages)) {
+    PassSeconds &seconds = pipeline.stages.emplace_back();
+    for (unsigned unit = stage.begin; unit < stage.end; ++unit) {
+      seconds += costs.unitSeconds(stage.shape, unit, made.microbatch_size);
+      if (stage.recompute)
+        seconds.backward_s +=
+            costs.recomputeSeconds(stage.shape, unit, made.microbatch_size);
+    }
+    if (index + 1 == made.stages.size())
+      break;
+    // Stages fill nodes one after the other.
+    const StageShape &shape = costs.shapes()[stage.shape];
+    const StageShape &next = costs.shapes()[made.stages[index + 1].shape];
+    const MachineClass &main = costs.classes()[shape.mainClass()];
+    inNode += shape.deviceCount();
+    bool areApart =
+        main.node_make != costs.classes()[next.mainClass()].node_make ||
+        inNode + next.deviceCount() > main.per_node;
+    if (areApart)
+      inNode = 0;
+    PassSeconds transfer =
+        costs.transferSeconds(shape.mainClass(), next.mainClass(), stage.end,
+                              made.microbatch_size, areApart);
+    // One byte over links of that speed.
+    unsigned from = index, to = index + 1;
+    pipeline.edges.push_back({from,
+                              to,
+                              1,
+                              {1 / transfer.forward_s, 0},
+                              {1 / transfer.backward_s, 0}});
+  }
+  auto secondsOf = [&](int64_t count) {
+    pipeline.microbatches = count;
+    return runPipeline(pipeline).end_s;
+  };
+  int64_t half = microbatches / 2;
+  double all_s = secondsOf(microbatches), half_s = secondsOf(half);
+  made.pace_s = (all_s - half_s) / static_cast<double>(microbatches - half);
+  made.way_s = all_s - static_cast<double>(microbatches - 1) * made.pace_s;
 }
 
 std::string checkTemplate(const Template &made, const TemplateSpace &space,

@@ -31,15 +31,25 @@ UnitTableCosts::~UnitTableCosts() = default;
 
 PassSeconds UnitTableCosts::unitSeconds(unsigned shape, unsigned unit,
                                         int64_t microbatchSize) const {
-  return costs.unitSeconds(unit, examples[shape], shapes()[shape].weights,
-                           microbatchSize);
+  size_t count = units().units.size();
+  auto [place, isNew] = known.try_emplace(microbatchSize);
+  if (isNew)
+    for (auto [index, made] : llvm::enumerate(shapes()))
+      for (unsigned other = 0; other < count; ++other)
+        place->second.push_back(costs.unitSeconds(
+            other, examples[index], made.weights, microbatchSize));
+  return place->second[shape * count + unit];
 }
 
 PassSeconds UnitTableCosts::transferSeconds(unsigned fromClass,
                                             unsigned toClass, unsigned cut,
-                                            int64_t microbatchSize) const {
+                                            int64_t microbatchSize,
+                                            bool areApart) const {
   double bytes =
       ranges->crossingBytes(cut) * static_cast<double>(microbatchSize);
+  if (areApart)
+    return {classes().link(fromClass, toClass, false).seconds(bytes),
+            classes().link(toClass, fromClass, false).seconds(bytes)};
   return {classes().bestLink(fromClass, toClass).seconds(bytes),
           classes().bestLink(toClass, fromClass).seconds(bytes)};
 }
@@ -70,8 +80,8 @@ int64_t UnitTableCosts::mostInFlight(const StageQuery &stage,
   return most;
 }
 
-double UnitTableCosts::syncSeconds(const StageQuery &stage,
-                                   int64_t replicas) const {
+double UnitTableCosts::syncSeconds(const StageQuery &stage, int64_t replicas,
+                                   int64_t mostTogether) const {
   if (replicas < 2)
     return 0;
   double slowest = 0;
@@ -95,8 +105,10 @@ double UnitTableCosts::syncSeconds(const StageQuery &stage,
                               .bandwidth_bytes_per_s);
     }
     double holders = static_cast<double>(replicas);
-    double together = static_cast<double>(perNode) /
-                      static_cast<double>(shapes()[stage.shape].deviceCount());
+    double together =
+        std::min(static_cast<double>(perNode) /
+                     static_cast<double>(shapes()[stage.shape].deviceCount()),
+                 static_cast<double>(mostTogether));
     double outside = std::max(0.0, holders - together) / holders;
     double inside = std::max(0.0, (holders - 1) / holders - outside);
     double bytes = ranges->trainedBytes(stage.begin, stage.end, share);

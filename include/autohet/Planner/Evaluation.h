@@ -2,9 +2,12 @@
 //
 // Step time and memory of a whole plan, and where they come from.
 //
-//   step = the pipelines, the gradients' way to their owners (under the last
-//          backward as far as it goes), one agreement, the update, and what of
-//          the new parameters' way back the next forward cannot hide.
+//   step = what of the new parameters' way the first forward cannot hide, the
+//          pipeline, the gradients' way to their owners (under the last
+//          backward as far as it goes), one agreement, and the update.
+//
+// Only the agreement is one of all: the replica that is last with the rest
+// decides.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +29,7 @@ struct DeviceEvaluation {
 
 struct PlanEvaluation {
   double step_s = 0;
-  double pipeline_s = 0; ///< of the slowest replica
+  double pipeline_s = 0; ///< of the replica that is done last
   double exposed_sync_s = 0;
   double agreement_s = 0;
   double update_s = 0;
@@ -38,6 +41,8 @@ struct PlanEvaluation {
   /// Replicas of equal make have equal times: one each of them.
   std::vector<PipelineTimeline> timelines;
   std::vector<unsigned> make_of_replica; ///< into `timelines`
+  /// What each replica takes beside its pipeline, before the agreement.
+  std::vector<double> exposed_of_replica_s;
 
   const PipelineTimeline &timelineOf(unsigned replica) const {
     return timelines[make_of_replica[replica]];

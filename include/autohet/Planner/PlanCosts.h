@@ -71,11 +71,11 @@ public:
     return unitSeconds(shape, unit, microbatchSize).forward_s;
   }
   /// Passing one microbatch on where units from `cut` on are the next stage's,
-  /// and its gradient back; at best. A stage's class
-  /// is its shape's main one.
+  /// and its gradient back. At best; between two nodes where `areApart`. A
+  /// stage's class is its shape's main one.
   virtual PassSeconds transferSeconds(unsigned fromClass, unsigned toClass,
-                                      unsigned cut,
-                                      int64_t microbatchSize) const = 0;
+                                      unsigned cut, int64_t microbatchSize,
+                                      bool areApart = false) const = 0;
   /// Whether a stage computes while its messages are under way.
   virtual bool transfersOverlap() const { return true; }
 
@@ -84,9 +84,12 @@ public:
   /// lies in this replica.
   virtual int64_t mostInFlight(const StageQuery &stage, double owned) const = 0;
   /// Sending the stage's gradients to their owners, where `replicas` hold its
-  /// parameters; new parameters take as long to come back. At best.
-  virtual double syncSeconds(const StageQuery &stage,
-                             int64_t replicas) const = 0;
+  /// parameters; new parameters take as long to come back. At best, with as
+  /// many holders in one node as there is room for, but no more than
+  /// `mostTogether`.
+  virtual double syncSeconds(
+      const StageQuery &stage, int64_t replicas,
+      int64_t mostTogether = std::numeric_limits<int64_t>::max()) const = 0;
   /// Applying the optimizer to all parameters on all devices at once, at best.
   virtual double updateSeconds() const { return 0; }
   /// Whether gradients leave under the last backward, unit by unit.

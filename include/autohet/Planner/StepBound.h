@@ -27,6 +27,8 @@ struct StepBoundProblem {
   std::optional<int64_t> max_replicas;
   /// Templates to begin with.
   std::vector<Template> known;
+  /// Of each resource, to begin near; empty: in proportion to speed.
+  std::vector<double> start_prices;
   /// Whether more are looked for. If not, the result is the best mixture of the
   /// known ones, and no bound.
   bool may_generate = true;
@@ -50,6 +52,9 @@ struct StepBound {
   /// How many replicas of each the relaxation has.
   std::vector<double> replicas;
   DevicePrices prices;
+  /// The same for each resource: classes, replicas, and devices where they are
+  /// limited. They sum to 1.
+  std::vector<double> resource_prices;
 };
 
 StepBound boundStep(TemplateSearch &search, const StepBoundProblem &problem);

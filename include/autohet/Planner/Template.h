@@ -72,6 +72,9 @@ struct TemplateSpace {
   /// Counts a stage's messages as a part of its time: near what
   /// one-forward-one-backward reaches, but no bound.
   bool are_transfers_exposed = false;
+  /// Takes neighbours to lie in nodes of their own, and no other replicas to
+  /// have the same stages: near what placement reaches, but no bound.
+  bool are_stages_apart = false;
   /// Whether a shape may be used; empty: all may.
   std::vector<bool> allowed_shapes = {};
 
@@ -81,8 +84,18 @@ struct TemplateSpace {
   bool allows(unsigned shape) const;
 };
 
+/// What of a stage's exchange nothing hides: new parameters come unit by unit
+/// before its first forward, gradients leave so behind its last backward.
+/// Stages before it give it `before`, and it computes for `own`.
+PassSeconds exposedSeconds(double sync_s, unsigned units,
+                           const PassSeconds &before, const PassSeconds &own);
+
 /// Fills in times and devices from sizes and stages.
 void measureTemplate(Template &made, const TemplateSpace &space);
+
+/// Replaces the recurrence's times by those of one-forward-one-backward, event
+/// by event, near so many microbatches.
+void runTemplate(Template &made, const PlanCosts &costs, int64_t microbatches);
 
 /// What a template needs and lacks: empty if its stages cover all units in
 /// order and fit into memory with `owned` of the state.

@@ -46,14 +46,6 @@ public:
     int64_t microbatch_size = 1;
     double low_s = 0, high_s = 0; ///< of the period
   };
-  struct Priced {
-    double bound_s = 0; ///< of every template of the interval
-    Template made;      ///< one of them, whose own seconds are no less
-  };
-  /// The cheapest template of an interval, unless all take `cutoff_s`.
-  std::optional<Priced> price(const Interval &interval,
-                              const DevicePrices &prices, double cutoff_s);
-
   struct Cheapest {
     /// chargedSeconds() of no template is less.
     double bound_s = 0;
@@ -70,6 +62,16 @@ public:
                     const DevicePrices &prices, double known_s,
                     double tolerance);
 
+  /// For each size and period, up to a factor of `ratio`, the cheapest one if
+  /// it takes less than `limit_s`.
+  std::vector<Template> allWithin(const DevicePrices &prices, double limit_s,
+                                  double ratio);
+
+  /// The template of the shortest period on no more than `devices`, messages
+  /// counted as a part of stages; nothing if they cannot hold the model.
+  std::optional<Template> withDevices(const ClassCounts &devices,
+                                      int64_t microbatchSize);
+
   /// Whether cheapest() is to stop with the bound that it has.
   std::function<bool()> is_late = [] { return false; };
 
@@ -77,6 +79,7 @@ public:
   const TemplateSpace &templates() const { return space; }
 
 private:
+  std::vector<Interval> allIntervals();
   StageTables &tablesOf(int64_t microbatchSize);
 
   TemplateSpace space;

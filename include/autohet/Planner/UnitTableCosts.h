@@ -8,6 +8,7 @@
 #define AUTOHET_PLANNER_UNITTABLECOSTS_H
 
 #include "autohet/Planner/PlanCosts.h"
+#include <map>
 #include <memory>
 
 namespace autohet {
@@ -24,10 +25,12 @@ public:
   PassSeconds unitSeconds(unsigned shape, unsigned unit,
                           int64_t microbatchSize) const override;
   PassSeconds transferSeconds(unsigned fromClass, unsigned toClass,
-                              unsigned cut,
-                              int64_t microbatchSize) const override;
+                              unsigned cut, int64_t microbatchSize,
+                              bool areApart = false) const override;
   int64_t mostInFlight(const StageQuery &stage, double owned) const override;
-  double syncSeconds(const StageQuery &stage, int64_t replicas) const override;
+  double syncSeconds(const StageQuery &stage, int64_t replicas,
+                     int64_t mostTogether =
+                         std::numeric_limits<int64_t>::max()) const override;
   double updateSeconds() const override;
   PlanEvaluation evaluate(const ResolvedPlan &plan, Schedule schedule,
                           llvm::StringRef stateOwner) const override;
@@ -44,6 +47,8 @@ private:
   /// Any devices that the shape stands for: they all cost the same.
   std::vector<std::vector<unsigned>> examples;
   std::vector<std::vector<double>> shares; ///< of each shape's devices
+  /// Of each microbatch size that was asked for: every unit on every shape.
+  mutable std::map<int64_t, std::vector<PassSeconds>> known;
 };
 
 } // namespace autohet

@@ -1,0 +1,179 @@
+//===- IntervalProgram.h - the cheapest template of one interval -*- C++ -*-===//
+//
+// Two dynamic programs over the units of a chain, for periods in one interval.
+// The first one knows links and charges, but not how many stages are behind
+// another, which decides what memory a stage needs. Mostly its answer fits, and
+// is then the best. Where it does not, a second one counts stages from the
+// last, and uses what the first one says of the units before.
+//
+// A stage costs its charge and, up to the longest stage, its time; behind that
+// one only what costBehind() says.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_LIB_PLANNER_INTERVALPROGRAM_H
+#define AUTOHET_LIB_PLANNER_INTERVALPROGRAM_H
+
+#include "StageTables.h"
+#include "autohet/Planner/TemplateSearch.h"
+
+namespace autohet {
+
+/// The least of keys whose indices lie in a window that only moves on.
+class SlidingMinimum {
+public:
+  /// Empty, with room for `most` pushes.
+  void reset(unsigned most) {
+    entries.resize(std::max<size_t>(entries.size(), most));
+    head = tail = 0;
+  }
+  void push(unsigned index, double key) {
+    while (tail > head && entries[tail - 1].key >= key)
+      --tail;
+    entries[tail++] = {key, index};
+  }
+  void dropBefore(unsigned index) {
+    while (head < tail && entries[head].index < index)
+      ++head;
+  }
+  bool empty() const { return head == tail; }
+  double key() const { return entries[head].key; }
+  unsigned index() const { return entries[head].index; }
+
+private:
+  struct Entry {
+    double key;
+    unsigned index;
+  };
+  std::vector<Entry> entries; ///< keys and indices rise in [head, tail)
+  unsigned head = 0, tail = 0;
+};
+
+class IntervalProgram {
+public:
+  IntervalProgram(const TemplateSpace &space, int64_t globalBatch,
+                  const DevicePrices &prices)
+      : space(space), globalBatch(globalBatch), prices(prices) {}
+
+  /// A bound without stages: the best mixture of rates.
+  double fluidBound(const StageTables &tables,
+                    const TemplateSearch::Interval &interval);
+
+  /// A bound of all costs below `cutoff_s`, or infinity. Fills in the stages of
+  /// a template of that cost; none where `mayCount` is false and that takes the
+  /// second program.
+  double run(StageTables &tables, const TemplateSearch::Interval &interval,
+             double cutoff_s, bool mayCount,
+             std::vector<TemplateStage> &stages);
+
+private:
+  /// The cheapest way to run units [unit, …) found so far, by the class of its
+  /// first stage and by whether the longest stage is among its stages.
+  struct State {
+    double cost_s;
+    uint16_t end, variant; ///< of the first stage
+    uint8_t next_group;
+    bool had_longest; ///< of the rest: where it goes on
+  };
+  /// The cheapest way to run units [0, unit), by the class of its last stage.
+  struct Prefix {
+    double cost_s;
+    uint16_t begin, variant; ///< of the last stage
+    bool had_longest;        ///< of the units before it
+  };
+  /// The same, with what passing on to a class costs.
+  struct Arrival {
+    double cost_s;
+    uint8_t group; ///< of the last stage
+    bool had_longest;
+  };
+  /// What follows a stage: its least cost, and which it is.
+  struct Rest {
+    double cost_s[2]; ///< by whether it has the longest stage
+    uint8_t group[2];
+    bool had_longest[2];
+    double transfer_s[2];
+  };
+
+  void start(const StageTables &tables,
+             const TemplateSearch::Interval &interval);
+  void boundFluid(const StageTables &tables);
+  double costBehind(double time) const {
+    return overlap ? behind * (2 * time - high_s) : time;
+  }
+  int64_t inFlightAt(unsigned depth) const;
+
+  void boundPrefixes(StageTables &tables, int64_t inFlight);
+  void extendPrefix(StageTables &tables, unsigned end, unsigned variant);
+  void passPrefixOn(const StageTables &tables, unsigned cut);
+  bool readPrefix(StageTables &tables, std::vector<TemplateStage> &stages);
+  Prefix &prefixAt(unsigned unit, unsigned group, bool hasLongest) {
+    return prefixes[(unit * groups + group) * 2 + hasLongest];
+  }
+  Arrival &arrivalAt(unsigned cut, unsigned group, bool hasLongest) {
+    return arrivals[(cut * groups + group) * 2 + hasLongest];
+  }
+  /// What units [0, unit) cost at least, with the longest stage among them
+  /// where `hasLongest`.
+  double &before(unsigned unit, bool hasLongest) {
+    return before_s[unit * 2 + hasLongest];
+  }
+  /// The same if a stage of a variant ends there.
+  double &beforeBy(unsigned unit, unsigned variant, bool hasLongest) {
+    return beforeBy_s[(unit * variants + variant) * 2 + hasLongest];
+  }
+
+  double countStages(StageTables &tables, std::vector<TemplateStage> &stages);
+  bool isReached(unsigned depth, unsigned unit);
+  Rest restOf(const StageTables &tables, unsigned depth, unsigned end,
+              unsigned group);
+  bool extend(StageTables &tables, unsigned depth, unsigned end);
+  bool reach(StageTables &tables, unsigned depth, unsigned begin,
+             unsigned variant, bool had, bool has, double cost,
+             const Rest &rest, unsigned end);
+  void readStages(const StageTables &tables,
+                  std::vector<TemplateStage> &stages);
+  State &stateAt(unsigned depth, unsigned unit, unsigned group,
+                 bool hadLongest) {
+    return layers[depth][(unit * groups + group) * 2 + hadLongest];
+  }
+
+  const TemplateSpace &space;
+  int64_t globalBatch;
+  const DevicePrices &prices;
+
+  double low_s = 0, high_s = 0, fixed_s = 0;
+  bool overlap = true;
+  unsigned units = 0, groups = 0, variants = 0;
+  double cheapestCharge = 0;    ///< microbatches of the cheapest shape
+  double replicaCharge = 0;     ///< microbatches of any replica
+  double behind = 1;            ///< see costBehind()
+  std::vector<double> charge_s; ///< of each variant
+  /// What units [unit, …) cost at least, in any stages.
+  std::vector<double> fluid_s;
+
+  /// Of one variant in boundPrefixes().
+  struct Window {
+    const double *total_s = nullptr;    ///< as in StageTables::Variant
+    const uint16_t *furthest = nullptr; ///< as StageTables::furthestEnds()
+    unsigned group = 0;
+    double charge_s = 0;
+    unsigned first = 0, longest = 0; ///< begins of stages; those of the longest
+    SlidingMinimum plain, longestOnly, behindLongest;
+  };
+  std::vector<Window> windows;
+  std::vector<Prefix> prefixes;
+  std::vector<Arrival> arrivals;
+  std::vector<double> before_s, beforeBy_s;
+
+  std::vector<Rest> rests;                        ///< of one end
+  std::vector<llvm::ArrayRef<uint16_t>> furthest; ///< of one depth
+  std::vector<std::vector<State>> layers;         ///< by the number of stages
+  double best_s = 0;
+  unsigned bestDepth = 0;
+  State first = {};
+};
+
+} // namespace autohet
+
+#endif

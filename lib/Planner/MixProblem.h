@@ -1,0 +1,49 @@
+//===- MixProblem.h - how many replicas of each template --------*- C++ -*-===//
+//
+// The whole numbers behind the relaxation: so many replicas of each of some
+// templates, within the devices that there are, that the batch is done first.
+// Within a given time a replica of a template does a known number of samples:
+// that is a knapsack with a dimension for each class, solved exactly where
+// there are few devices; the time is found by halving. Of many devices, most
+// are given to whole parts of the relaxation, and the knapsack has the rest.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_LIB_PLANNER_MIXPROBLEM_H
+#define AUTOHET_LIB_PLANNER_MIXPROBLEM_H
+
+#include "Placement.h"
+#include <functional>
+
+namespace autohet {
+
+struct MixProblem {
+  int64_t global_batch = 1;
+  ClassCounts available;
+  std::optional<unsigned> max_devices;
+  std::vector<Template> templates;
+  /// How many replicas of each the relaxation has; empty: not known.
+  std::vector<double> relaxed;
+  /// No mix is faster than the one, or wanted if not faster than the other.
+  double least_s = 0, limit_s = std::numeric_limits<double>::infinity();
+  /// Of the knapsack: numbers of devices of each class.
+  size_t max_states = 20000;
+  /// Whether to stop early with the best mix so far.
+  std::function<bool()> is_late = [] { return false; };
+
+  std::string check() const;
+  std::string verify(const TemplateMix &mix) const;
+};
+
+/// When the last replica of a mix is done with the batch, at best; infinity
+/// without replicas.
+double secondsOfMix(const TemplateMix &mix, int64_t globalBatch);
+
+/// Exact up to a thousandth where all devices are within `max_states`. Empty
+/// where no template fits or no mix is fast enough.
+TemplateMix solveMix(const MixProblem &problem);
+TemplateMix solveMixByBruteForce(const MixProblem &problem);
+
+} // namespace autohet
+
+#endif

@@ -1,0 +1,166 @@
+//===- WholePlanTest.cpp - bound, best plan and plan found ----------------===//
+//
+// Every plan of small problems, on named devices, judged as the planner's own:
+// no plan is faster than the bound, and none that the planner finds is faster
+// than the best.
+//
+//===----------------------------------------------------------------------===//
+
+#include "autohet/Planner/UnitTableCosts.h"
+#include "lib/Planner/JointSearch.h"
+#include "planner/Instances.h"
+
+#include "gmock/gmock.h"
+
+using namespace autohet;
+using test::Instance;
+using test::Random;
+
+namespace {
+
+class AllPlans {
+public:
+  AllPlans(const Instance &instance, const PlannerOptions &options)
+      : instance(instance), options(options),
+        costs(instance.table, instance.cluster, options.optimizer,
+              options.memory_fraction),
+        isFree(instance.cluster.devices().size(), true) {}
+
+  /// Of the fastest plan; infinity where none fits.
+  double best() {
+    addReplica(0);
+    return best_s;
+  }
+  unsigned evaluated = 0;
+
+private:
+  /// Replicas by rising first device of their first stage: each set once.
+  void addReplica(unsigned leastDevice) {
+    if (!plan.replicas.empty())
+      shareBatch(0, options.global_batch);
+    if (plan.replicas.size() ==
+        std::min<size_t>(isFree.size(), options.global_batch))
+      return;
+    plan.replicas.emplace_back();
+    addStage(0, leastDevice);
+    plan.replicas.pop_back();
+  }
+
+  void addStage(unsigned begin, unsigned leastDevice) {
+    unsigned units = instance.table.units.size();
+    if (begin == units)
+      return addReplica(plan.replicas.back().stages[0].devices[0] + 1);
+    bool isFirst = plan.replicas.back().stages.empty();
+    for (unsigned end = begin + 1; end <= units; ++end)
+      for (const StageShape &shape : costs.shapes())
+        for (const Node &node : instance.cluster.nodes) {
+          std::vector<unsigned> devices = devicesFor(shape, node);
+          if (devices.empty() || (isFirst && devices[0] < leastDevice))
+            continue;
+          for (bool recompute : {false, true}) {
+            if (recompute && !options.allow_recompute)
+              continue;
+            ResolvedStage &stage = plan.replicas.back().stages.emplace_back();
+            for (unsigned unit = begin; unit < end; ++unit)
+              stage.units.push_back(unit);
+            stage.devices = devices;
+            stage.weights = shape.weights;
+            stage.recompute = recompute;
+            for (unsigned device : devices)
+              isFree[device] = false;
+            addStage(end, leastDevice);
+            for (unsigned device : devices)
+              isFree[device] = true;
+            plan.replicas.back().stages.pop_back();
+          }
+        }
+  }
+
+  /// The first free ones: those of a class in a node are alike.
+  std::vector<unsigned> devicesFor(const StageShape &shape,
+                                   const Node &node) const {
+    std::vector<unsigned> devices;
+    for (const StageShape::Part &part : shape.parts) {
+      unsigned left = part.count;
+      for (unsigned i = 0; i < node.device_count && left; ++i) {
+        unsigned device = node.first_device + i;
+        if (!isFree[device] ||
+            costs.classes().classOf(device) != part.machine_class)
+          continue;
+        devices.push_back(device);
+        --left;
+      }
+      if (left)
+        return {};
+    }
+    return devices;
+  }
+
+  void shareBatch(unsigned r, int64_t left) {
+    if (r == plan.replicas.size()) {
+      if (left == 0)
+        judge();
+      return;
+    }
+    for (int64_t size = 1; size <= left; ++size)
+      for (int64_t count = 1; count * size <= left; ++count) {
+        plan.replicas[r].microbatch_size = size;
+        plan.replicas[r].microbatches = count;
+        shareBatch(r + 1, left - count * size);
+      }
+  }
+
+  void judge() {
+    for (Schedule schedule :
+         {Schedule::OneForwardOneBackward, Schedule::GPipe}) {
+      PlanEvaluation evaluation = costs.evaluate(plan, schedule, "spread");
+      ++evaluated;
+      if (llvm::all_of(evaluation.devices, [&](const auto &entry) {
+            return entry.memory.total() <= costs.memoryRoom(entry.device);
+          }))
+        best_s = std::min(best_s, evaluation.step_s);
+    }
+  }
+
+  const Instance &instance;
+  const PlannerOptions &options;
+  UnitTableCosts costs;
+  std::vector<bool> isFree;
+  ResolvedPlan plan;
+  double best_s = std::numeric_limits<double>::infinity();
+};
+
+} // namespace
+
+TEST(WholePlan, BoundIsBelowTheBestIsBelowTheFound) {
+  Random random(11);
+  unsigned solved = 0, found = 0, near = 0, withRecompute = 0;
+  for (int round = 0; round < 1000; ++round) {
+    bool isDeep = round % 2;
+    Instance instance =
+        test::makeInstance(random, isDeep ? 4 : 3, isDeep ? 2 : 3);
+    PlannerOptions options;
+    options.global_batch = 1 + random.below(isDeep ? 5 : 3);
+    options.allow_recompute = random.below(3) == 0;
+    options.max_alternatives = 0;
+    double best = AllPlans(instance, options).best();
+    UnitTableCosts costs(instance.table, instance.cluster, options.optimizer,
+                         options.memory_fraction);
+    Judge judge(costs, options);
+    JointSearch search(judge);
+    search.run();
+    ASSERT_LE(search.boundSeconds(), best * (1 + 1e-9)) << round;
+    double step = judge.bestSeconds();
+    ASSERT_GE(step, best * (1 - 1e-9)) << round;
+    if (best == std::numeric_limits<double>::infinity())
+      continue;
+    ++solved;
+    withRecompute += options.allow_recompute;
+    found += step <= best * (1 + 1e-6);
+    near += search.boundSeconds() > 0.8 * best;
+  }
+  EXPECT_GT(solved, 600u);
+  EXPECT_GT(withRecompute, 100u);
+  EXPECT_GT(found, 8 * solved / 10) << found << " of " << solved;
+  EXPECT_GT(near, solved / 2) << near << " of " << solved;
+}
