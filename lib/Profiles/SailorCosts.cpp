@@ -136,8 +136,8 @@ PassSeconds SailorCosts::unitSeconds(unsigned shape, unsigned unit,
 
 // Every stage but the last is charged for its activations, whatever else.
 PassSeconds SailorCosts::transferSeconds(unsigned fromClass, unsigned toClass,
-                                         unsigned cut,
-                                         int64_t microbatchSize) const {
+                                         unsigned cut, int64_t microbatchSize,
+                                         bool) const {
   double best = unmeasured_s;
   for (int64_t from = 1; from <= classes()[fromClass].per_node; from *= 2)
     for (int64_t to = 1; to <= classes()[toClass].per_node; to *= 2) {
@@ -173,8 +173,9 @@ int64_t SailorCosts::mostInFlight(const StageQuery &stage, double) const {
   return std::min<int64_t>(anyDepth, std::min((room - none) / each, 1e15));
 }
 
-double SailorCosts::syncSeconds(const StageQuery &stage,
-                                int64_t replicas) const {
+// Its links are those between groups of GPUs, wherever these are.
+double SailorCosts::syncSeconds(const StageQuery &stage, int64_t replicas,
+                                int64_t) const {
   if (replicas < 2)
     return 0;
   const StageShape::Part &part = shapes()[stage.shape].parts[0];

@@ -49,11 +49,13 @@ public:
   PassSeconds unitSeconds(unsigned shape, unsigned unit,
                           int64_t microbatchSize) const override;
   PassSeconds transferSeconds(unsigned fromClass, unsigned toClass,
-                              unsigned cut,
-                              int64_t microbatchSize) const override;
+                              unsigned cut, int64_t microbatchSize,
+                              bool areApart = false) const override;
   bool transfersOverlap() const override { return false; }
   int64_t mostInFlight(const StageQuery &stage, double owned) const override;
-  double syncSeconds(const StageQuery &stage, int64_t replicas) const override;
+  double syncSeconds(const StageQuery &stage, int64_t replicas,
+                     int64_t mostTogether =
+                         std::numeric_limits<int64_t>::max()) const override;
   bool syncOverlaps() const override { return false; }
   PlanEvaluation evaluate(const ResolvedPlan &plan, Schedule schedule,
                           llvm::StringRef stateOwner) const override;
