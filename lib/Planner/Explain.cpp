@@ -139,15 +139,16 @@ llvm::Error explainInfeasible(const UnitTable &table, const Cluster &cluster,
                                        .units,
                                    table),
                      ", ");
-      text = llvm::formatv(
-                 ": the plan that comes nearest needs about {0} on device "
-                 "'{1}' (replica {2}, stage {3}: {4}) and lacks {5} there, "
-                 "where {6} % of its {7} may be used",
-                 bytes(entry.memory.total()),
-                 cluster.devices()[entry.device].name, entry.replica,
-                 entry.stage, units, bytes(lack), std::lround(100 * options.memory_fraction),
-                 bytes(cluster.kindOf(entry.device).memory_bytes))
-                 .str();
+      text =
+          llvm::formatv(
+              ": the plan that comes nearest needs about {0} on device "
+              "'{1}' (replica {2}, stage {3}: {4}) and lacks {5} there, "
+              "where {6} % of its {7} may be used",
+              bytes(entry.memory.total()), cluster.devices()[entry.device].name,
+              entry.replica, entry.stage, units, bytes(lack),
+              std::lround(100 * options.memory_fraction),
+              bytes(cluster.kindOf(entry.device).memory_bytes))
+              .str();
     }
   std::string help = "more devices, more memory, or an optimizer with less "
                      "state would help";
