@@ -445,9 +445,16 @@ llvm::StringSet<> autohet::findParameters(ModuleOp module,
 }
 
 void autohet::printParameters(ModuleOp module, llvm::raw_ostream &os) {
+  llvm::StringSet<> frozen;
+  module.walk([&](ParameterOp op) {
+    if (op->hasAttr(kFrozenAttr))
+      frozen.insert(op.getName());
+  });
   for (auto source : module.getOps<WeightSourceOp>()) {
     SmallVector<StringRef> names = source.getAllNames();
-    os << (source.getUntrained() ? "untrained  " : "trained    ")
+    os << (source.getUntrained()               ? "untrained  "
+           : frozen.contains(source.getName()) ? "frozen     "
+                                               : "trained    ")
        << source.getName() << " [";
     llvm::interleaveComma(source.getShape(), os);
     os << "]: " << source.getReason().value_or("not classified");

@@ -59,6 +59,12 @@ void autohet::buildTrainingPipeline(OpPassManager &pm,
   auto add = [&](std::unique_ptr<Pass> pass) {
     pm.addNestedPass<func::FuncOp>(std::move(pass));
   };
+  // Also where nothing is differentiated: what is listed says what is frozen.
+  if (!options.freeze.empty() && !options.inference) {
+    FreezeParametersOptions freeze;
+    freeze.pattern = options.freeze;
+    add(createFreezeParameters(freeze));
+  }
   if (options.inference || !options.differentiate) {
     if (options.inference) {
       FreezeParametersOptions freeze;
@@ -71,11 +77,6 @@ void autohet::buildTrainingPipeline(OpPassManager &pm,
     add(createNumberUnits(units));
     add(createVerifyModel());
     return;
-  }
-  if (!options.freeze.empty()) {
-    FreezeParametersOptions freeze;
-    freeze.pattern = options.freeze;
-    add(createFreezeParameters(freeze));
   }
   AttachLossOptions loss;
   loss.loss = options.loss;
