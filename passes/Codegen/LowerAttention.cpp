@@ -449,14 +449,13 @@ struct LowerAttentionBackward : OpRewritePattern<AttentionBackwardOp> {
     Location loc = op.getLoc();
     Scores<AttentionBackwardOp> scores(rewriter, op);
     SmallVector<Value> results;
+    // A block of queries writes their gradients and adds to those of keys and
+    // values. Told by place: queries and keys may be one value.
     for (Value input : {op.getQuery(), op.getKey(), op.getValue()}) {
       RankedTensorType type = typeOf(input);
-      bool accumulates = input != op.getQuery();
-      results.push_back(accumulates
-                            ? zeroTensor(rewriter, loc, type.getShape(),
-                                         type.getElementType())
-                            : emptyTensor(rewriter, loc, type.getShape(),
-                                          type.getElementType()));
+      auto start = results.empty() ? emptyTensor : zeroTensor;
+      results.push_back(
+          start(rewriter, loc, type.getShape(), type.getElementType()));
     }
     rewriter.replaceOp(
         op, scores.forEachBlock(rewriter, results,

@@ -199,6 +199,37 @@ TEST_P(Attention, Backward) {
   expectNear(dv, [&](size_t i) { return problem.dv[i]; }, 1e-5, "dv");
 }
 
+/// Self-attention without projections: query, key and value are one operand,
+/// and what results hold before is nobody's.
+TEST(AttentionOfOneValue, BackwardEqualsThatOfThree) {
+  const std::string q = "tensor<1x2x40x8xf32>", l = "tensor<1x2x40xf32>";
+  auto text = [&](bool isOne) {
+    std::string names = isOne ? "%q, %q, %q" : "%q, %k, %v";
+    std::string arguments =
+        isOne ? "%q: " + q : "%q: " + q + ", %k: " + q + ", %v: " + q;
+    return "func.func @k(" + arguments + ", %o: " + q + ", %l: " + l +
+           ", %g: " + q + ") -> (" + q + ", " + q + ", " + q +
+           ") {\n %d:3 = het.attention_backward " + names +
+           ", %o, %l, %g {scale = 0.5 : f64, causal, kv_heads = array<i64: 0, "
+           "1>} : (" +
+           q + ", " + q + ", " + q + ", " + q + ", " + l + ", " + q + ") -> (" +
+           q + ", " + q + ", " + q + ")\n return %d#0, %d#1, %d#2 : " + q +
+           ", " + q + ", " + q + "\n}";
+  };
+  constexpr int64_t size = 2 * 40 * 8;
+  Floats x = random(size, 1), o = random(size, 2), lse = random(80, 3),
+         g = random(size, 4);
+  // Not zeros, of which sums might begin by chance.
+  Floats one[] = {random(size, 5), random(size, 6), random(size, 7)};
+  Floats three[] = {random(size, 8), random(size, 9), random(size, 10)};
+  Kernel ofOne(text(true)), ofThree(text(false));
+  ASSERT_EQ(ofOne({x, o, lse, g, one[0], one[1], one[2]}), 0);
+  ASSERT_EQ(ofThree({x, x, x, o, lse, g, three[0], three[1], three[2]}), 0);
+  for (int result = 0; result < 3; ++result)
+    for (int64_t i = 0; i < size; ++i)
+      ASSERT_EQ(one[result][i], three[result][i]) << result << ", " << i;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Cases, Attention,
     testing::Values(
