@@ -55,35 +55,6 @@ func.func private @softmax(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
 
 // -----
 
-// Losses: the sum over rows in double precision; labels are checked.
-// CHECK-LABEL: func.func private @cross_entropy
-// CHECK-SAME: attributes {autohet.may_fail}
-// CHECK: scf.if
-// CHECK: llvm.store
-// CHECK: arith.extf {{.*}} : f32 to f64
-func.func private @cross_entropy(%x: tensor<3x11xf32>, %l: tensor<3xi64>) -> (tensor<f32>, tensor<3xf32>) {
-  %s, %e = het.cross_entropy %x, %l {ignore_index = -100 : i64}
-    : (tensor<3x11xf32>, tensor<3xi64>) -> (tensor<f32>, tensor<3xf32>)
-  return %s, %e : tensor<f32>, tensor<3xf32>
-}
-
-// -----
-
-// Indices: a table that is a box of a larger one gives zero rows; ids are
-// checked against the larger one.
-// CHECK-LABEL: func.func private @embedding
-// CHECK-SAME: autohet.may_fail
-// CHECK: %[[ALL:.*]] = arith.constant 20 : i64
-// CHECK: arith.cmpi sge, %{{.*}}, %[[ALL]] : i64
-// CHECK: tensor.extract
-// CHECK: arith.select
-func.func private @embedding(%t: tensor<5x4xf32>, %i: tensor<3xi64>) -> tensor<3x4xf32> {
-  %y = het.embedding %t, %i {first_row = 10 : i64, all_rows = 20 : i64} : (tensor<5x4xf32>, tensor<3xi64>) -> tensor<3x4xf32>
-  return %y : tensor<3x4xf32>
-}
-
-// -----
-
 // Shapes.
 // CHECK-DAG: #[[T:.*]] = affine_map<(d0, d1) -> (d1, d0)>
 // CHECK-LABEL: func.func private @shapes
@@ -101,24 +72,6 @@ func.func private @shapes(%x: tensor<2x3xf32>) -> tensor<9xf32> {
 
 // -----
 
-// Attention: a loop over samples and heads; a causal block multiplies only the
-// keys that it sees.
-// CHECK-LABEL: func.func private @attention
-// CHECK: scf.for
-// CHECK: scf.for
-// CHECK: scf.for
-// CHECK: tensor.extract_slice {{.*}} : tensor<1x2x64x16xf32> to tensor<?x16xf32>
-// CHECK: linalg.contract
-// CHECK: math.exp
-// CHECK: linalg.contract
-func.func private @attention(%q: tensor<1x2x64x16xf32>) -> (tensor<1x2x64x16xf32>, tensor<1x2x64xf32>) {
-  %o, %l = het.attention %q, %q, %q {scale = 0.25 : f64, causal, kv_heads = array<i64: 0, 1>}
-    : (tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>) -> (tensor<1x2x64x16xf32>, tensor<1x2x64xf32>)
-  return %o, %l : tensor<1x2x64x16xf32>, tensor<1x2x64xf32>
-}
-
-// -----
-
 // Dropout draws word 0 of ten Philox rounds and compares integers.
 // CHECK-LABEL: func.func private @dropout
 // CHECK-COUNT-3: llvm.load
@@ -127,17 +80,4 @@ func.func private @attention(%q: tensor<1x2x64x16xf32>) -> (tensor<1x2x64x16xf32
 func.func private @dropout(%x: tensor<3xf32>) -> tensor<3xf32> {
   %y = het.dropout %x {p = 1.0e-1 : f64, op_id = 7 : i64} : (tensor<3xf32>) -> tensor<3xf32>
   return %y : tensor<3xf32>
-}
-
-// -----
-
-// Rotary writes both members to their place.
-// CHECK-LABEL: func.func private @rotary
-// CHECK: arith.subf
-// CHECK: tensor.insert_slice {{.*}}[0, 0, 0, 0] [1, 1, 5, 4] [1, 1, 1, 1]
-// CHECK: arith.addf
-// CHECK: tensor.insert_slice {{.*}}[0, 0, 0, 4] [1, 1, 5, 4] [1, 1, 1, 1]
-func.func private @rotary(%x: tensor<1x1x5x8xf32>, %c: tensor<5x4xf32>) -> tensor<1x1x5x8xf32> {
-  %y = het.rotary %x, %c, %c : (tensor<1x1x5x8xf32>, tensor<5x4xf32>, tensor<5x4xf32>) -> tensor<1x1x5x8xf32>
-  return %y : tensor<1x1x5x8xf32>
 }
