@@ -7,16 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "autohet/Dialect/Het/Het.h"
-#include "autohet/Passes/Model/Passes.h"
 #include "autohet/Passes/Model/Units.h"
 #include "autohet/Support/Hash.h"
 
 #include "llvm/ADT/StringMap.h"
-
-namespace autohet {
-#define GEN_PASS_DEF_PRINTUNITS
-#include "autohet/Passes/Model/Passes.h.inc"
-} // namespace autohet
 
 using namespace mlir;
 using namespace autohet;
@@ -199,22 +193,3 @@ uint64_t autohet::hashStructure(func::FuncOp function) {
   }
   return hashBytes(text);
 }
-
-namespace {
-
-struct PrintUnits : autohet::impl::PrintUnitsBase<PrintUnits> {
-  void runOnOperation() override {
-    if (getOperation().isExternal())
-      return;
-    if (failed(verifyStraightLine(getOperation())))
-      return signalPassFailure();
-    for (Operation &op : getOperation().front().without_terminator())
-      if (op.hasAttr(kUnitAttr) && !isa<CostedOpInterface>(op)) {
-        op.emitOpError("is in a unit, but has no cost");
-        return signalPassFailure();
-      }
-    llvm::outs() << formatUnitTable(collectUnits(getOperation())) << "\n";
-  }
-};
-
-} // namespace

@@ -12,11 +12,6 @@
 
 #include "llvm/Support/FormatVariadic.h"
 
-namespace autohet {
-#define GEN_PASS_DEF_PRINTMEMORY
-#include "autohet/Passes/Schedule/Passes.h.inc"
-} // namespace autohet
-
 using namespace mlir;
 using namespace autohet;
 
@@ -156,19 +151,3 @@ autohet::formatMemoryUse(ModuleOp programs,
   }
   return text;
 }
-
-namespace {
-
-struct PrintMemory : autohet::impl::PrintMemoryBase<PrintMemory> {
-  void runOnOperation() override {
-    for (auto program : getOperation().getOps<exec::ProgramOp>())
-      if (!program.getSpaceBytes()) {
-        program.emitError("has no planned memory: run exec-plan-memory first");
-        return signalPassFailure();
-      }
-    llvm::outs() << formatMemoryUse(getOperation(),
-                                    [](StringRef) { return 0.0; });
-  }
-};
-
-} // namespace
