@@ -2,38 +2,25 @@
 
 #include "Probe.h"
 
+#include "autohet/Cluster/Cluster.h"
+
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
+using namespace autohet;
 using namespace autohet::probe;
 
-/// Three digits are more than a measurement repeats.
-static std::string quantity(double value, const char *unit) {
-  static const struct {
-    double scale;
-    const char *prefix;
-  } prefixes[] = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1, ""}};
-  for (auto [scale, prefix] : prefixes)
-    if (value >= scale || scale == 1) {
-      char text[64];
-      snprintf(text, sizeof(text), "%.*f %s%s",
-               value / scale >= 100  ? 0
-               : value / scale >= 10 ? 1
-                                     : 2,
-               value / scale, prefix, unit);
-      return text;
-    }
-  return "";
+/// To three digits: no measurement repeats more.
+static double rounded(double value) {
+  double unit = std::pow(10, std::floor(std::log10(value)) - 2);
+  return std::round(value / unit) * unit;
 }
 
-static std::string linkText(const LinkRates &link) {
-  char latency[40];
-  bool isLong = link.latency_s >= 1e-3;
-  snprintf(latency, sizeof(latency), "%.3g %s",
-           link.latency_s * (isLong ? 1e3 : 1e6), isLong ? "ms" : "us");
-  return "bandwidth: " + quantity(link.bandwidth_bytes_per_s, "B/s") +
-         ", latency: " + latency;
+static Link linkOf(const LinkRates &rates) {
+  Link link;
+  link.bandwidth_bytes_per_s = rounded(rates.bandwidth_bytes_per_s);
+  link.latency_s = rounded(rates.latency_s);
+  return link;
 }
 
 /// Machines within 5 % of each other have one kind.
@@ -46,71 +33,62 @@ static bool isAlike(const Machine &one, const Machine &other) {
          near(one.rates.flops_per_s, other.rates.flops_per_s);
 }
 
-std::string
-autohet::probe::clusterText(const std::vector<Machine> &machines,
-                            const std::vector<MeasuredLink> &links) {
-  std::vector<size_t> kindOf; // the first machine of its kind
-  for (size_t i = 0; i < machines.size(); ++i) {
-    size_t like = 0;
-    while (like < i &&
-           !(kindOf[like] == like && isAlike(machines[like], machines[i])))
-      ++like;
-    kindOf.push_back(like);
-  }
-  double slowest = machines[0].rates.flops_per_s;
-  for (const Machine &machine : machines)
-    slowest = std::min(slowest, machine.rates.flops_per_s);
+static DeviceKind kindOf(const Machine &machine, double slowest_flops_per_s) {
+  constexpr double mib = 1 << 20;
+  DeviceKind kind;
+  kind.name = "cpu-" + machine.name;
+  kind.memory_bytes = std::floor(machine.memory_bytes / mib) * mib;
+  kind.flops_per_s = rounded(machine.rates.flops_per_s);
+  kind.memory_bandwidth_bytes_per_s =
+      rounded(machine.rates.memory_bandwidth_bytes_per_s);
+  kind.relative_speed =
+      rounded(machine.rates.flops_per_s / slowest_flops_per_s);
+  kind.threads = machine.threads;
+  return kind;
+}
 
-  std::string text =
-      "# Measured by autohet-probe: matrix products of 512 x 512 "
-      "by oneDNN, all devices of\n# a node at once; messages of "
-      "4 MiB and 8 bytes by UCX.\nformat: 1\nkinds:\n";
-  auto kindName = [&](size_t machine) {
-    return "cpu-" + machines[kindOf[machine]].name;
-  };
-  for (size_t i = 0; i < machines.size(); ++i) {
-    if (kindOf[i] != i)
-      continue;
-    const Machine &machine = machines[i];
-    char speed[32];
-    snprintf(speed, sizeof(speed), "%.3g", machine.rates.flops_per_s / slowest);
-    text +=
-        "  " + kindName(i) + ":\n    memory: " +
-        std::to_string(int64_t(machine.memory_bytes / (1 << 20))) +
-        " MiB\n    flops: " + quantity(machine.rates.flops_per_s, "FLOP/s") +
-        "\n    memory_bandwidth: " +
-        quantity(machine.rates.memory_bandwidth_bytes_per_s, "B/s") +
-        "\n    relative_speed: " + speed +
-        "\n    threads: " + std::to_string(machine.threads) + "\n";
-  }
-  text += "nodes:\n";
-  for (size_t i = 0; i < machines.size(); ++i) {
-    const Machine &machine = machines[i];
-    text += "  - name: " + machine.name + "\n";
-    if (!machine.address.empty())
-      text += "    address: " + machine.address + "\n";
-    if (i > 0)
-      text += "    link: {" + linkText(machine.inside) + "}\n";
-    text += "    devices: [{kind: " + kindName(i) +
-            ", count: " + std::to_string(machine.devices) + "}]\n";
-  }
-  text += "links:\n  intra_node: {" + linkText(machines[0].inside) + "}\n";
-  if (links.empty())
-    return text;
-  // Links that nobody measured are taken for the slowest measured one.
-  LinkRates inter = links[0].there;
-  for (const MeasuredLink &link : links)
-    for (const LinkRates &way : {link.there, link.back}) {
-      inter.bandwidth_bytes_per_s =
-          std::min(inter.bandwidth_bytes_per_s, way.bandwidth_bytes_per_s);
-      inter.latency_s = std::max(inter.latency_s, way.latency_s);
+std::string probe::clusterText(const std::vector<Machine> &machines,
+                               const std::vector<MeasuredLink> &links) {
+  double slowest_flops_per_s = machines[0].rates.flops_per_s;
+  for (const Machine &machine : machines)
+    slowest_flops_per_s =
+        std::min(slowest_flops_per_s, machine.rates.flops_per_s);
+  Cluster cluster;
+  std::vector<size_t> firsts; // a machine of each kind
+  for (const Machine &machine : machines) {
+    size_t kind = 0;
+    while (kind < firsts.size() && !isAlike(machines[firsts[kind]], machine))
+      ++kind;
+    if (kind == firsts.size()) {
+      firsts.push_back(&machine - machines.data());
+      cluster.addKind(kindOf(machine, slowest_flops_per_s));
     }
-  text += "  inter_node: {" + linkText(inter) + "}\n  overrides:\n";
-  for (size_t i = 0; i < links.size(); ++i) {
-    const std::string &from = machines[0].name, &to = machines[i + 1].name;
-    text += "    - {from: " + from + ", to: " + to + ", " +
-            linkText(links[i].there) + "}\n    - {from: " + to +
-            ", to: " + from + ", " + linkText(links[i].back) + "}\n";
+    unsigned node = cluster.addNode(
+        machine.name, machine.address,
+        std::vector<unsigned>(machine.devices, static_cast<unsigned>(kind)));
+    if (node > 0)
+      cluster.nodes[node].inside = linkOf(machine.inside);
   }
-  return text;
+  cluster.intra_node = linkOf(machines[0].inside);
+  if (!links.empty()) {
+    // Links that nobody measured are taken for the slowest measured one.
+    LinkRates slowest = links[0].there;
+    for (const MeasuredLink &link : links)
+      for (const LinkRates &way : {link.there, link.back}) {
+        slowest.bandwidth_bytes_per_s =
+            std::min(slowest.bandwidth_bytes_per_s, way.bandwidth_bytes_per_s);
+        slowest.latency_s = std::max(slowest.latency_s, way.latency_s);
+      }
+    cluster.inter_node = linkOf(slowest);
+    for (size_t i = 0; i < links.size(); ++i) {
+      const std::string &first = machines[0].name,
+                        &other = machines[i + 1].name;
+      cluster.overrides.push_back({first, other, linkOf(links[i].there)});
+      cluster.overrides.push_back({other, first, linkOf(links[i].back)});
+    }
+  }
+  return "# Measured by autohet-probe: matrix products of 512 x 512 by oneDNN, "
+         "all devices of\n# a node at once; messages of 4 MiB and 8 bytes by "
+         "UCX.\n" +
+         formatCluster(cluster);
 }

@@ -35,7 +35,7 @@ else.
   --listen=HOST:PORT   measure this machine, then wait at this address of it for
                        one that asks
   -o FILE              the cluster file (default: standard output)
-  --help, --version
+  --help
 
 The error status is 1, with a line that says why.
 )";
@@ -95,10 +95,6 @@ static CommandLine parse(int argc, char **argv) {
     std::string word = argv[index];
     if (word == "--help" || word == "-h") {
       fputs(help, stdout);
-      exit(0);
-    }
-    if (word == "--version") {
-      puts("autohet-probe, autohet's measuring tool");
       exit(0);
     }
     size_t equals = word.find('=');

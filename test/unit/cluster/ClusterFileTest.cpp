@@ -78,6 +78,9 @@ TEST(ClusterFile, WritesWhatItReads) {
   for (const std::string &text : {std::string(fourWorkers), extra}) {
     Cluster cluster = good(text);
     std::string written = formatCluster(cluster);
+    EXPECT_THAT(written, HasSubstr("    flops: 40 GFLOP/s\n"));
+    EXPECT_THAT(written, HasSubstr("{from: n1, to: \"n0/0\", bandwidth: 10 "
+                                   "MB/s, latency: 1 ms}"));
     Cluster again = good(written);
     EXPECT_EQ(formatCluster(again), written);
     ASSERT_EQ(again.devices().size(), cluster.devices().size());
@@ -88,7 +91,8 @@ TEST(ClusterFile, WritesWhatItReads) {
       EXPECT_EQ(other.flops_per_s, one.flops_per_s);
       EXPECT_EQ(other.flops_bf16_per_s, one.flops_bf16_per_s);
       EXPECT_EQ(other.memory_bytes, one.memory_bytes);
-      EXPECT_EQ(other.overhead_s, one.overhead_s);
+      // 20 us is 20 times 1e-6, which is not quite 20e-6.
+      EXPECT_DOUBLE_EQ(other.overhead_s, one.overhead_s);
       EXPECT_EQ(other.relative_speed, one.relative_speed);
       EXPECT_EQ(other.is_gpu, one.is_gpu);
       EXPECT_TRUE(other.target == one.target);
