@@ -6,7 +6,7 @@
 
 kill: at five moments of a job's life (rendezvous, first step, between steps,
 inside a save, near the end) one worker or supervisor, drawn by the seed, gets
-SIGKILL. The job ends with an error within 15 s that says who died; nothing is
+SIGKILL, and once two workers at the same time. The job ends with an error within 15 s that says who died; nothing is
 left running, nor in shared memory once another job has begun; the last checkpoint
 verifies. pause: SIGSTOP of a worker delays
 the job and changes no number. terminate: SIGTERM to a supervisor saves at a step
@@ -29,7 +29,7 @@ from typing import Iterable, List, Set
 import plan_cases
 import plans
 from harness import Checks, ToolFailed, read_losses, tool
-from processes import Job
+from processes import Job, descendants
 
 DEADLINE_S = 15
 
@@ -172,6 +172,29 @@ def kill_once(scene: Scene, checks: Checks, moment, label: str, draw: random.Ran
             print(job.output()[-4000:])
 
 
+def kill_two(scene: Scene, checks: Checks) -> None:
+    """Both workers of a node at once: neither death hides the other."""
+    job = scene.job("kill-two", 1_000_000)
+    try:
+        job.wait_for(lambda: len(scene.losses("kill-two")) >= 3, 120, "three steps are done")
+        of_node = {}
+        for supervisor in job.supervisors():
+            of_node[supervisor] = [one for one in job.workers() if one in descendants(supervisor[0])]
+        victims = max(of_node.values(), key=len)[:2]
+        for victim in victims:
+            os.kill(victim[0], signal.SIGKILL)
+        status = job.end(DEADLINE_S)
+        checks.equal("kill-two: ended with an error", status not in (None, 0), True)
+        for victim in victims:
+            checks.equal(
+                f"kill-two: says that {victim[0]} died", f"process {victim[0]}, was killed by signal 9" in job.output(), True
+            )
+    finally:
+        job.clean_up()
+        if checks.failures:
+            print(job.output()[-4000:])
+
+
 def kill(scene: Scene, checks: Checks, rounds: int, seed: int) -> None:
     dead_supervisors: Set[int] = set()
     for number in range(rounds):
@@ -189,6 +212,7 @@ def kill(scene: Scene, checks: Checks, rounds: int, seed: int) -> None:
                     checks.failures.append(f"{label}: never met")
             except (AssertionError, ToolFailed) as error:
                 checks.failures.append(f"{label}: {error}")
+    kill_two(scene, checks)
     checks.equal("the next job ends well", scene.job("next", 1).end(60), 0)
     checks.equal("left in shared memory after the next job", shared_memory(dead_supervisors), [])
 

@@ -54,6 +54,13 @@ TEST(Manifest, NamesTheMistake) {
       HasSubstr("unknown key \"rank\"; known are cluster_devices, format, "));
   EXPECT_THAT(parse(R"("nodes": [{"name": 5, "executable": "e"}],)" + rank),
               HasSubstr("nodes[0].name: expected a string, found an integer"));
+  // It starts nothing but what lies in its folder.
+  for (std::string other : {"../e", "/bin/true", "..", ""})
+    EXPECT_THAT(parse(R"("nodes": [{"name": "n", "executable": ")" + other +
+                      R"("}],)" + rank),
+                HasSubstr("nodes[0].executable: expected the name of a file in "
+                          "this folder, found \"" +
+                          other + "\""));
   EXPECT_THAT(parse(node + R"(, "ranks": [{"node": 1, "device": 0}])"),
               HasSubstr("ranks[0].node: 1, but there are 1 nodes"));
   EXPECT_THAT(parse(node + R"(, "ranks": [{"node": 0, "device": 3},
