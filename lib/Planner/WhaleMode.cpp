@@ -39,18 +39,15 @@ class GridSearch {
 public:
   GridSearch(Judge &judge, const GridRules &rules)
       : judge(judge), costs(judge.planCosts()), options(judge.plannerOptions()),
-        rules(rules), chain(costs) {}
+        rules(rules), chain(costs),
+        most(candidatesToJudge(maxJudgedGrids, costs)) {}
 
   void run() {
     for (unsigned extent : chain.extents())
       addExtent(extent);
-    llvm::sort(grids, [](const Grid &a, const Grid &b) {
-      return std::tie(a.estimate_s, a.microbatch_size, a.replicas) <
-             std::tie(b.estimate_s, b.microbatch_size, b.replicas);
-    });
-    size_t most = candidatesToJudge(maxJudgedGrids, costs);
-    for (auto [number, grid] : llvm::enumerate(grids)) {
-      if (number >= most || (judge.best && judge.isLate()))
+    keepBest();
+    for (const Grid &grid : grids) {
+      if (judge.best && judge.isLate())
         break;
       judgeGrid(grid);
     }
@@ -100,16 +97,37 @@ private:
     }
   }
 
-  void addGrid(Grid grid, int64_t size) {
+  void addGrid(Grid &grid, int64_t size) {
     int64_t replicas = grid.replicas.size();
     if (options.global_batch < replicas * size ||
         (!rules.balances_batch && options.global_batch % (replicas * size)))
       return;
     grid.microbatch_size = size;
     grid.estimate_s = estimate(grid);
-    if (grids.empty() || grids.back().estimate_s != grid.estimate_s ||
-        grids.back().replicas != grid.replicas)
-      grids.push_back(std::move(grid));
+    // A grid of a thousand devices names each of its rows: few are kept.
+    if (grid.estimate_s > worst_s)
+      return;
+    grids.push_back(grid);
+    if (grids.size() >= 4 * most)
+      keepBest();
+  }
+
+  void keepBest() {
+    auto key = [](const Grid &grid) {
+      return std::tie(grid.estimate_s, grid.microbatch_size, grid.replicas);
+    };
+    llvm::sort(grids,
+               [&](const Grid &a, const Grid &b) { return key(a) < key(b); });
+    // Stripes of equal rows are blocks of them.
+    grids.erase(std::unique(grids.begin(), grids.end(),
+                            [&](const Grid &a, const Grid &b) {
+                              return key(a) == key(b);
+                            }),
+                grids.end());
+    if (grids.size() < most)
+      return;
+    grids.resize(most);
+    worst_s = grids.back().estimate_s;
   }
 
   // As if layers could be divided at will: every stage takes as long.
@@ -220,7 +238,9 @@ private:
   const PlannerOptions &options;
   GridRules rules;
   LayerChain chain;
+  size_t most;
   std::vector<Grid> grids;
+  double worst_s = std::numeric_limits<double>::infinity(); ///< of those kept
 };
 
 } // namespace
