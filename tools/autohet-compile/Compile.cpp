@@ -13,7 +13,7 @@
 #include "Options/Inputs.h"
 #include "Options/Programs.h"
 #include "OutputFolder.h"
-#include "Outputs.h"
+#include "WriteJob.h"
 
 #include "autohet/Dialect/Dist/Dist.h"
 #include "autohet/Dialect/Exec/Exec.h"
@@ -23,20 +23,11 @@
 #include "autohet/Passes/Schedule/MemoryUse.h"
 #include "autohet/Passes/Schedule/Passes.h"
 #include "autohet/Passes/Schedule/SimulatePrograms.h"
-#include "autohet/Program/EncodeProgram.h"
-#include "autohet/Report/Report.h"
 #include "autohet/Simulator/Simulate.h"
-#include "autohet/Support/Hash.h"
 #include "autohet/Support/Quantity.h"
-#include "autohet/Target/CPU/EmitNodeImage.h"
-#include "autohet/Target/CPU/LinkNode.h"
 
 #include "mlir/Pass/PassManager.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace autohet;
@@ -76,7 +67,6 @@ private:
   SmallVector<std::string> findShortages();
   void correctEstimates();
   LogicalResult simulatePrograms();
-  LogicalResult emitNodes();
 
   //===--- helpers ---===//
   LogicalResult error(const llvm::Twine &message) {
@@ -510,139 +500,6 @@ LogicalResult Compiler::simulatePrograms() {
 }
 
 //===----------------------------------------------------------------------===//
-// Codegen
-//===----------------------------------------------------------------------===//
-
-LogicalResult Compiler::emitNodes() {
-  llvm::StringSet<> trained;
-  ManifestFacts facts;
-  facts.name = llvm::sys::path::stem(options.modelFile.path).str();
-  facts.structureHash = units.structure_hash;
-  facts.planHash = planHash(plan);
-  facts.globalBatch = plan.global_batch;
-  facts.targets = &targets;
-  facts.cluster = &*cluster;
-  SmallVector<exec::ProgramOp> programs(module->getOps<exec::ProgramOp>());
-  llvm::sort(programs, [](exec::ProgramOp a, exec::ProgramOp b) {
-    return a.getRank() < b.getRank();
-  });
-  // Of the model: a stage in the middle of a pipeline has no tokens.
-  int64_t sequenceLength = 0;
-  module->walk([&](exec::InputOp input) {
-    auto type = cast<RankedTensorType>(input.getType());
-    if (input.getKind() == "tokens" || input.getKind() == "labels")
-      sequenceLength =
-          std::max(sequenceLength, type.getRank() > 1 ? type.getDimSize(1) : 1);
-  });
-  SmallVector<cpu::NodeImage> images;
-  SmallVector<llvm::MapVector<StringRef, StringRef>> objects; // of each node
-  std::string hashed;
-  for (exec::ProgramOp program : programs) {
-    StringRef nodeName = program.getSymName().rsplit('/').first;
-    if (facts.nodeNames.empty() || facts.nodeNames.back() != nodeName) {
-      facts.nodeNames.push_back(nodeName.str());
-      images.emplace_back();
-      images.back().node = images.size() - 1;
-      objects.emplace_back();
-    }
-    cpu::NodeImage &image = images.back();
-    unsigned clusterDevice = *cluster->findDevice(program.getSymName());
-    unsigned index = cluster->devices()[clusterDevice].index;
-    facts.ranks.push_back({program, image.node, index, clusterDevice});
-    ProgramFacts about;
-    about.structureHash = units.structure_hash;
-    about.node = image.node;
-    about.deviceIndex = index;
-    about.optimizer = optimizerName(plan.optimizer).str();
-    about.objective = options.inference ? "none" : options.objective;
-    about.ignoreIndex = options.modelFile.ignore_index;
-    about.sequenceLength = sequenceLength;
-    cpu::DeviceImage device;
-    llvm::StringMap<unsigned> kernelIndex;
-    for (const auto &[name, kernel] : kernels.of(program)) {
-      kernelIndex[name] = device.kernelSymbols.size();
-      device.kernelSymbols.push_back(kernel->symbol);
-      device.kernelNames.push_back(name.str());
-      // Equal kernels are one object.
-      objects.back()[kernel->symbol] = kernel->object;
-      hashed += kernel->symbol;
-    }
-    FailureOr<std::string> blob = encodeProgram(program, kernelIndex, about);
-    if (failed(blob))
-      return failure();
-    hashed += *blob;
-    device.program = std::move(*blob);
-    image.devices.push_back(std::move(device));
-    program.walk([&](exec::ParameterOp parameter) {
-      if (parameter.getGradient())
-        trained.insert(parameter.getName());
-    });
-  }
-  facts.programHash = hashBytes(hashed);
-  std::string manifest = formatManifest(facts);
-
-  OutputFolder output;
-  if (llvm::Error problem = output.open(options.output))
-    return error(std::move(problem));
-  auto file = [&](const llvm::Twine &name) { return output.pathOf(name); };
-
-  for (auto [image, nodeObjects] : llvm::zip_equal(images, objects)) {
-    image.manifest = manifest;
-    image.nodeCount = images.size();
-    // Tables hold no code: any of the node's targets will do.
-    llvm::Expected<std::string> tables =
-        cpu::emitNodeImage(image, *facts.targetsOf(image.node).front());
-    if (!tables)
-      return error(tables.takeError());
-    SmallVector<StringRef> inputs = {*tables};
-    for (const auto &[symbol, object] : nodeObjects) {
-      inputs.push_back(object);
-      if (options.emit == Emit::Objects)
-        if (llvm::Error problem = writeFile(file(symbol + ".o"), object))
-          return error(std::move(problem));
-    }
-    cpu::LinkOptions link;
-    link.runtimeLibrary = options.runtimeLibrary;
-    if (llvm::Error problem =
-            cpu::linkNode(inputs, file("node" + llvm::Twine(image.node)), link))
-      return error(std::move(problem));
-  }
-
-  llvm::Expected<std::string> weights =
-      formatWeightsIndex(*module, units.structure_hash, trained);
-  if (!weights)
-    return error(weights.takeError());
-  Report report = describePlan(facts.name, planned, units, *cluster);
-  report.comparison.insert(report.comparison.begin(),
-                           {"the programs, simulated", simulated_s});
-  for (ReportDevice &device : report.devices)
-    if (auto program = module->lookupSymbol<exec::ProgramOp>(device.name)) {
-      MemoryUse use = memoryUse(program);
-      device.memory = {
-          {"parameters", double(use.parameters)},
-          {"gradients", double(use.gradients)},
-          {"optimizer state", double(use.states)},
-          {"activations", double(use.activations + use.messages)},
-          {"temporaries", double(use.scratch + use.constants + use.gaps)}};
-    }
-  llvm::Expected<std::string> bytecode =
-      formatPrograms(*module, options.machines);
-  if (!bytecode)
-    return error(bytecode.takeError());
-  for (auto [name, text] :
-       {std::pair<StringRef, std::string>{"plan.json", formatPlan(plan)},
-        {"programs.mlirbc", std::move(*bytecode)},
-        {"weights.index", std::move(*weights)},
-        {"manifest.json", manifest},
-        {"report.html", formatReport(report)}})
-    if (llvm::Error problem = writeFile(file(name), text))
-      return error(std::move(problem));
-  if (llvm::Error problem = output.commit())
-    return error(std::move(problem));
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
 // In order
 //===----------------------------------------------------------------------===//
 
@@ -707,7 +564,8 @@ LogicalResult Compiler::run() {
     return print();
   if (failed(simulatePrograms()))
     return failure();
-  return emitNodes();
+  return writeJob({options, plan, planned, units, *cluster, *module, kernels,
+                   targets, simulated_s});
 }
 
 } // namespace
