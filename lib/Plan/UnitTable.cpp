@@ -45,7 +45,10 @@ std::string formatUnitTable(const UnitTable &table) {
   std::string text;
   llvm::raw_string_ostream os(text);
   os << "{\n  \"format\": 1,\n  \"structure_hash\": \""
-     << formatHash(table.structure_hash) << "\",\n  \"parameters\": [";
+     << formatHash(table.structure_hash) << "\",\n";
+  if (table.is_forward_only)
+    os << "  \"forward_only\": true,\n";
+  os << "  \"parameters\": [";
   const char *separator = "\n";
   for (const UnitParameter &parameter : table.parameters) {
     os << separator << "    {\"name\": " << json::Value(parameter.name)
@@ -98,6 +101,7 @@ public:
     reader.requireFormat(1);
     if (const Tree *hash = reader.require("structure_hash"))
       readHash(*hash, "'structure_hash'", table.structure_hash, errors);
+    reader.optional("forward_only", table.is_forward_only);
     for (const Tree &item : reader.items("parameters", true))
       readParameter(item);
     for (const Tree &item : reader.items("units", true))

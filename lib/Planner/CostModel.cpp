@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
+#include <cassert>
 #include <numeric>
 
 namespace autohet {
@@ -14,8 +15,12 @@ static constexpr double updateFlopsPerElement = 12;
 static constexpr double bytesPerElement = 4;
 
 CostModel::CostModel(const UnitTable &table, const Cluster &cluster,
-                     OptimizerKind optimizer)
-    : table(table), cluster(cluster), optimizer(optimizer), classes(cluster) {}
+                     OptimizerKind optimizer, PlanObjective objective)
+    : table(table), cluster(cluster), optimizer(optimizer),
+      objective(objective), classes(cluster) {
+  assert((objective == PlanObjective::Latency || table.is_forward_only) &&
+         "steps of training do not overlap");
+}
 
 std::vector<double> sharesOf(llvm::ArrayRef<int64_t> weights) {
   double total = std::accumulate(weights.begin(), weights.end(), int64_t(0));
@@ -59,9 +64,10 @@ PassSeconds CostModel::unitSeconds(unsigned unit,
     slowest.forward_s =
         std::max(slowest.forward_s,
                  seconds(data.forward_flops, data.forward_traffic_bytes));
-    slowest.backward_s =
-        std::max(slowest.backward_s,
-                 seconds(data.backward_flops, data.backward_traffic_bytes));
+    if (hasBackward())
+      slowest.backward_s =
+          std::max(slowest.backward_s,
+                   seconds(data.backward_flops, data.backward_traffic_bytes));
   }
   if (devices.size() == 1 || data.all_reduce_bytes == 0)
     return slowest;
@@ -77,7 +83,8 @@ PassSeconds CostModel::unitSeconds(unsigned unit,
   double ring = 2 * (ranks - 1) *
                 (data.all_reduce_bytes * samples / ranks / bandwidth + latency);
   slowest.forward_s += ring;
-  slowest.backward_s += ring;
+  if (hasBackward())
+    slowest.backward_s += ring;
   return slowest;
 }
 

@@ -203,7 +203,8 @@ private:
         begin = end;
       }
       bound = std::max(bound, before + slowest * microbatches);
-      before += fastest;
+      if (costs.planObjective() == PlanObjective::Latency)
+        before += fastest;
     }
     return bound;
   }

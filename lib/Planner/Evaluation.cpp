@@ -124,6 +124,14 @@ std::vector<double> receivedBytes(const ResolvedReplica &replica,
   return bytes;
 }
 
+int64_t inFlightOf(const ResolvedReplica &replica, unsigned stage,
+                   Schedule schedule, const CostModel &costs) {
+  return costs.hasBackward()
+             ? microbatchesInFlight(schedule, stage, replica.stages.size(),
+                                    replica.microbatches)
+             : kForwardOnlyInFlight;
+}
+
 /// What makes replicas take equal times: sizes, units, classes of devices, and
 /// which devices share nodes.
 using ReplicaMake = std::vector<int64_t>;
@@ -167,13 +175,17 @@ public:
           makes.try_emplace(makeOf(replica, costs), makes.size());
       result.make_of_replica.push_back(place->second);
       if (isNew) {
-        result.timelines.push_back(
-            runPipeline(buildPipeline(replica, schedule, costs)));
+        Pipeline pipeline = buildPipeline(replica, schedule, costs);
+        result.timelines.push_back(runPipeline(pipeline));
         longest_s = std::max(longest_s, result.timelines.back().end_s);
+        result.forward_periods_s.push_back(pipeline.forwardPeriod());
       }
       addDevices(r);
     }
-    synchronize();
+    if (costs.hasBackward())
+      synchronize();
+    else
+      finishForward();
     bubble();
     result.step_s = result.pipeline_s + result.exposed_sync_s +
                     result.agreement_s + result.update_s +
@@ -205,8 +217,7 @@ private:
       if (isNew || !owners.isSpread()) {
         known.owned[s] = owners.stageShare({r, s});
         known.memory[s].clear();
-        int64_t inFlight = microbatchesInFlight(
-            schedule, s, replica.stages.size(), replica.microbatches);
+        int64_t inFlight = inFlightOf(replica, s, schedule, costs);
         for (double share : sharesOf(stage.weights))
           known.memory[s].push_back(costs.memory(
               stage.units, share, replica.microbatch_size, inFlight,
@@ -223,6 +234,19 @@ private:
         entry.busy_s = busy;
       }
     }
+  }
+
+  void finishForward() {
+    result.latency_s = longest_s;
+    for (auto [replica, make] :
+         llvm::zip_equal(plan.replicas, result.make_of_replica))
+      result.interval_s = std::max(result.interval_s,
+                                   static_cast<double>(replica.microbatches) *
+                                       result.forward_periods_s[make]);
+    if (costs.planObjective() == PlanObjective::Throughput)
+      longest_s = result.interval_s;
+    result.pipeline_s = longest_s;
+    result.exposed_of_replica_s.assign(plan.replicas.size(), 0);
   }
 
   struct Traffic {
@@ -373,6 +397,7 @@ Pipeline buildPipeline(const ResolvedReplica &replica, Schedule schedule,
   Pipeline pipeline;
   pipeline.microbatches = replica.microbatches;
   pipeline.schedule = schedule;
+  pipeline.is_forward_only = !costs.hasBackward();
   double samples = static_cast<double>(replica.microbatch_size);
   for (const ResolvedStage &stage : replica.stages)
     pipeline.stages.push_back(
@@ -408,9 +433,7 @@ double estimateMemory(const ResolvedPlan &plan, unsigned r, unsigned s,
   Ownership owners(plan, stateOwner, costs);
   return costs
       .memory(stage.units, sharesOf(stage.weights)[position],
-              replica.microbatch_size,
-              microbatchesInFlight(schedule, s, replica.stages.size(),
-                                   replica.microbatches),
+              replica.microbatch_size, inFlightOf(replica, s, schedule, costs),
               owners.stageShare({r, s}),
               receivedBytes(replica, costs.units())[s], stage.recompute)
       .total();

@@ -102,7 +102,7 @@ llvm::Error explainInfeasible(const UnitTable &table, const Cluster &cluster,
   bool isLate = false;
   auto searchWith = [&](double factor) {
     UnitTableCosts roomier(table, cluster, options.optimizer,
-                           options.memory_fraction * factor);
+                           options.memory_fraction * factor, options.objective);
     PlannerOptions single = options;
     single.max_alternatives = 0;
     // Any plan will do.

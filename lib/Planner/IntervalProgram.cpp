@@ -16,13 +16,17 @@ void IntervalProgram::start(const StageTables &tables,
   low_s = interval.low_s;
   high_s = interval.high_s;
   overlap = space.costs.transfersOverlap() && !space.are_transfers_exposed;
+  drainsEarly = overlap && space.costs.hasBackward();
+  bool areBatchesFollowed =
+      space.costs.planObjective() == PlanObjective::Throughput;
+  wayPart = areBatchesFollowed ? 0 : 1;
   units = tables.unitCount();
   groups = tables.groupCount();
   variants = tables.variants().size();
   double microbatches = static_cast<double>(globalBatch) /
                         static_cast<double>(interval.microbatch_size);
   replicaCharge = microbatches * prices.of_replica;
-  fixed_s = low_s * (replicaCharge - 1);
+  fixed_s = low_s * (replicaCharge - wayPart);
   cheapestCharge = never;
   charge_s.clear();
   for (const StageTables::Variant &variant : tables.variants()) {
@@ -55,8 +59,8 @@ int64_t IntervalProgram::inFlightAt(unsigned depth) const {
 void IntervalProgram::boundFluid(const StageTables &tables) {
   std::vector<double> factors;
   for (double charge : charge_s) {
-    double factor = 1 + charge / high_s;
-    if (overlap)
+    double factor = wayPart + charge / high_s;
+    if (drainsEarly)
       factor = std::min(factor, behind + charge / high_s);
     factors.push_back(factor);
   }
@@ -133,7 +137,7 @@ void IntervalProgram::extendPrefix(StageTables &tables, unsigned end,
   if (unsigned begin = end - 1) {
     double plain = arrivalAt(begin, window.group, false).cost_s;
     if (plain < never)
-      window.plain.push(begin, plain - total_s[begin]);
+      window.plain.push(begin, plain - wayPart * total_s[begin]);
     double behindLongest = arrivalAt(begin, window.group, true).cost_s;
     if (behindLongest < never)
       window.behindLongest.push(begin, behindLongest - costBehind(0) +
@@ -150,7 +154,8 @@ void IntervalProgram::extendPrefix(StageTables &tables, unsigned end,
        ++window.longest) {
     double plain = arrivalAt(window.longest, window.group, false).cost_s;
     if (plain < never)
-      window.longestOnly.push(window.longest, plain - total_s[window.longest]);
+      window.longestOnly.push(window.longest,
+                              plain - wayPart * total_s[window.longest]);
   }
   window.plain.dropBefore(window.first);
   window.longestOnly.dropBefore(window.first);
@@ -164,7 +169,7 @@ void IntervalProgram::extendPrefix(StageTables &tables, unsigned end,
       place = {cost, static_cast<uint16_t>(begin),
                static_cast<uint16_t>(variant), had};
   };
-  double stage_s = end_s + window.charge_s;
+  double stage_s = wayPart * end_s + window.charge_s;
   if (window.first == 0) {
     double cost = stage_s + tables.restSeconds(variant, end);
     take(false, cost, 0, false);
@@ -189,7 +194,7 @@ void IntervalProgram::passPrefixOn(const StageTables &tables, unsigned cut) {
         continue;
       for (unsigned to = 0; to < groups; ++to) {
         const PassSeconds &transfer = tables.transfer(cut, from, to);
-        double longest = std::max(transfer.forward_s, transfer.backward_s);
+        double longest = tables.transferPeriod(cut, from, to);
         if (overlap && longest > high_s)
           continue;
         auto take = [&](bool has, double seconds) {
@@ -197,11 +202,12 @@ void IntervalProgram::passPrefixOn(const StageTables &tables, unsigned cut) {
           if (seconds < place.cost_s)
             place = {seconds, static_cast<uint8_t>(from), had};
         };
-        take(had, cost + transfer.total() * (had && overlap ? behind : 1));
+        double part = had && drainsEarly ? behind : wayPart;
+        take(had, cost + transfer.total() * part);
         // A transfer may be what sets the pace.
         if (had || !overlap || longest < low_s)
           continue;
-        take(true, cost + transfer.total());
+        take(true, cost + wayPart * transfer.total());
         before(cut, true) = std::min(before(cut, true), cost);
       }
     }
@@ -289,13 +295,14 @@ IntervalProgram::Rest IntervalProgram::restOf(const StageTables &tables,
   }
   for (unsigned next = 0; next < groups; ++next) {
     const PassSeconds &transfer = tables.transfer(end, group, next);
-    double longest = std::max(transfer.forward_s, transfer.backward_s);
+    double longest = tables.transferPeriod(end, group, next);
     if (overlap && longest > high_s)
       continue;
     for (bool had : {false, true})
       for (bool has : {had, had || (overlap && longest >= low_s)}) {
         // Up to the longest stage or transfer, passing on counts in full.
-        double passing = transfer.total() * (has || !overlap ? 1 : behind);
+        double part = has || !drainsEarly ? wayPart : behind;
+        double passing = transfer.total() * part;
         double cost = stateAt(depth - 1, end, next, had).cost_s + passing;
         if (cost >= rest.cost_s[has])
           continue;
@@ -329,8 +336,8 @@ bool IntervalProgram::extend(StageTables &tables, unsigned depth,
         if (furthest[index][begin] < end)
           continue;
         if (had || time + rest.transfer_s[had] >= low_s)
-          isAny |= reach(tables, depth, begin, index, had, true, cost + time,
-                         rest, end);
+          isAny |= reach(tables, depth, begin, index, had, true,
+                         cost + wayPart * time, rest, end);
         if (!had)
           isAny |= reach(tables, depth, begin, index, had, false,
                          cost + costBehind(time), rest, end);

@@ -7,7 +7,8 @@
 // last, and uses what the first one says of the units before.
 //
 // A stage costs its charge and, up to the longest stage, its time; behind that
-// one only what costBehind() says.
+// one only what costBehind() says. Where batches follow one another, stages
+// cost their charge alone, and the longest one its time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -99,7 +100,7 @@ private:
              const TemplateSearch::Interval &interval);
   void boundFluid(const StageTables &tables);
   double costBehind(double time) const {
-    return overlap ? behind * (2 * time - high_s) : time;
+    return drainsEarly ? behind * (2 * time - high_s) : wayPart * time;
   }
   int64_t inFlightAt(unsigned depth) const;
 
@@ -144,6 +145,8 @@ private:
 
   double low_s = 0, high_s = 0, fixed_s = 0;
   bool overlap = true;
+  bool drainsEarly = true; ///< stages behind the longest one may be done soon
+  double wayPart = 1;      ///< of a stage's time that a step takes for it
   unsigned units = 0, groups = 0, variants = 0;
   double cheapestCharge = 0;    ///< microbatches of the cheapest shape
   double replicaCharge = 0;     ///< microbatches of any replica

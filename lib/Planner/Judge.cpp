@@ -50,8 +50,9 @@ bool Judge::consider(const ResolvedPlan &plan, PlanEvaluation *seen) {
   for (Schedule schedule : {Schedule::OneForwardOneBackward, Schedule::GPipe}) {
     if (options.schedule && schedule != *options.schedule)
       continue;
-    // Without stages both are one schedule.
-    if (!options.schedule && schedule == Schedule::GPipe && !hasPipeline)
+    // Without stages both are one schedule, and so they are forwards.
+    if (!options.schedule && schedule == Schedule::GPipe &&
+        !(hasPipeline && costs.hasBackward()))
       continue;
     PlanEvaluation evaluation =
         costs.evaluate(plan, schedule, options.state_owner);
@@ -122,6 +123,11 @@ void Judge::correct(llvm::MutableArrayRef<ReplicaLine> lines,
     return;
   for (auto [r, replica] : llvm::enumerate(plan.replicas)) {
     ReplicaLine &line = lines[r];
+    if (costs.planObjective() == PlanObjective::Throughput) {
+      line.period_s = line.way_s =
+          evaluation.forward_periods_s[evaluation.make_of_replica[r]];
+      continue;
+    }
     double end = evaluation.timelineOf(r).end_s;
     if (replica.microbatches > 1 && end > line.way_s)
       line.period_s =

@@ -53,9 +53,8 @@ public:
   const PlannerOptions &plannerOptions() const { return options; }
 
 private:
-  static void correct(llvm::MutableArrayRef<ReplicaLine> lines,
-                      const ResolvedPlan &plan,
-                      const PlanEvaluation &evaluation);
+  void correct(llvm::MutableArrayRef<ReplicaLine> lines,
+               const ResolvedPlan &plan, const PlanEvaluation &evaluation);
   void keepAlternative(PlannedStep step);
   void write(PlannedStep &step) const;
 

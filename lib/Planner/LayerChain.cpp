@@ -90,7 +90,9 @@ StageProblem LayerChain::problem(const Query &query) {
   for (auto [worker, shape] : llvm::enumerate(query.shapes)) {
     problem.seconds.push_back(secondsOf(shape, query.microbatch_size));
     problem.in_flight.push_back(
-        std::min<int64_t>(workers - worker, query.microbatches));
+        costs.hasBackward()
+            ? std::min<int64_t>(workers - worker, query.microbatches)
+            : 0);
     if (worker + 1 == workers)
       break;
     std::vector<PassSeconds> &row = problem.transfers.emplace_back();

@@ -27,6 +27,15 @@ std::vector<PipelineCommand> scheduleCommands(Schedule schedule, unsigned stage,
   return commands;
 }
 
+double Pipeline::forwardPeriod() const {
+  double period = 0;
+  for (const PassSeconds &stage : stages)
+    period = std::max(period, stage.forward_s);
+  for (const PipelineEdge &edge : edges)
+    period = std::max(period, edge.bytes / edge.forward.bandwidth_bytes_per_s);
+  return period;
+}
+
 double PipelineTimeline::busySeconds(unsigned stage) const {
   double busy = 0;
   for (const PipelineCommand &command : stages[stage])
@@ -69,9 +78,15 @@ public:
     timeline.stages.resize(stageCount);
     timeline.microbatches = timeline.walked_microbatches =
         pipeline.microbatches;
-    for (unsigned stage = 0; stage < stageCount; ++stage)
-      timeline.stages[stage] = scheduleCommands(
-          pipeline.schedule, stage, stageCount, pipeline.microbatches);
+    for (unsigned stage = 0; stage < stageCount; ++stage) {
+      std::vector<PipelineCommand> &commands = timeline.stages[stage];
+      commands = scheduleCommands(pipeline.schedule, stage, stageCount,
+                                  pipeline.microbatches);
+      if (pipeline.is_forward_only)
+        llvm::erase_if(commands, [](const PipelineCommand &command) {
+          return command.is_backward;
+        });
+    }
     std::vector<double> none(pipeline.microbatches, never);
     into.resize(stageCount);
     outOf.resize(stageCount);
@@ -169,12 +184,18 @@ std::optional<SteadyState> findSteadyState(const Pipeline &pipeline,
     for (const PipelineCommand &command : timeline.stages[stage])
       (command.is_backward ? backward : forward)[stage].push_back(
           command.start_s);
-  // Before the last stages run dry. In GPipe each half is steady by itself.
-  int64_t end = isGPipe ? count : count - stages;
+  // Before the last stages run dry. What goes one way only is steady to the
+  // end, and so is each half of GPipe.
+  int64_t end = isGPipe || pipeline.is_forward_only ? count : count - stages;
   int64_t begin = count / 2;
   double tolerance = 1e-10 * timeline.end_s;
   for (int64_t every = 1; begin + 2 * every < end; ++every) {
     auto there = repeats(forward, every, begin, end, tolerance);
+    if (pipeline.is_forward_only) {
+      if (there)
+        return SteadyState{every, *there};
+      continue;
+    }
     auto back = repeats(backward, every, begin, end, tolerance);
     if (!there || !back)
       continue;

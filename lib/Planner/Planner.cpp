@@ -25,6 +25,9 @@ llvm::Error checkInput(const UnitTable &table, const Cluster &cluster,
     return llvm::createStringError("the cluster has no devices");
   if (options.global_batch < 1)
     return llvm::createStringError("the global batch must be at least 1");
+  if (options.objective == PlanObjective::Throughput && !table.is_forward_only)
+    return llvm::createStringError(
+        "steps of training do not overlap: their objective is latency");
   if (options.max_devices && *options.max_devices < 1)
     return llvm::createStringError("a plan needs at least one device");
   if (options.microbatch_size &&
@@ -136,7 +139,7 @@ llvm::Expected<PlannerResult> planCluster(const UnitTable &table,
   if (llvm::Error error = checkInput(table, cluster, options))
     return error;
   UnitTableCosts costs(table, cluster, options.optimizer,
-                       options.memory_fraction);
+                       options.memory_fraction, options.objective);
   bool isLate = false;
   double started_s = Judge(costs, options).started();
   if (std::optional<PlannerResult> result = search(costs, options, isLate))
@@ -151,7 +154,7 @@ llvm::Expected<PlannerResult> planCluster(const UnitTable &table,
 std::optional<PlannedStep> planSymmetric(const CostModel &costs,
                                          const PlannerOptions &options) {
   UnitTableCosts all(costs.units(), costs.machines(), costs.optimizerKind(),
-                     options.memory_fraction);
+                     options.memory_fraction, costs.planObjective());
   return runMode(PlannerMode::Symmetric, all, options).step;
 }
 

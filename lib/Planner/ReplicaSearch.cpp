@@ -118,7 +118,7 @@ void ReplicaSearch::cut(const Rows &rows, int64_t microbatchSize,
       seconds.push_back(
           costs.unitSeconds(unit, row.devices, row.weights, microbatchSize)
               .total());
-    problem.in_flight.push_back(rows.size() - index);
+    problem.in_flight.push_back(costs.hasBackward() ? rows.size() - index : 0);
     double smallest = std::numeric_limits<double>::infinity();
     for (unsigned device : row.devices)
       smallest =
@@ -132,21 +132,26 @@ void ReplicaSearch::cut(const Rows &rows, int64_t microbatchSize,
     std::vector<PassSeconds> &transfers = problem.transfers.emplace_back();
     for (unsigned cut = 0; cut < problem.unit_count; ++cut) {
       double bytes = ranges.crossingBytes(cut) * samples;
-      transfers.push_back({there.seconds(bytes), back.seconds(bytes)});
+      transfers.push_back({there.seconds(bytes),
+                           costs.hasBackward() ? back.seconds(bytes) : 0});
     }
   }
   std::vector<double> largestShare;
   for (const Row &row : rows)
     largestShare.push_back(*llvm::max_element(sharesOf(row.weights)));
   problem.memory = [&](unsigned worker, unsigned begin, unsigned end) {
+    int64_t inFlight =
+        costs.hasBackward() ? rows.size() - worker : kForwardOnlyInFlight;
     return ranges.memory(begin, end, largestShare[worker], microbatchSize,
-                         rows.size() - worker, 1.0 / replicas);
+                         inFlight, 1.0 / replicas);
   };
 
   for (StageFrontEntry &entry : solveStageFront(problem)) {
     ReplicaShape &shape = front.emplace_back();
     shape.period_s = entry.period_s;
-    shape.way_s = entry.way_s;
+    shape.way_s = costs.planObjective() == PlanObjective::Throughput
+                      ? entry.period_s
+                      : entry.way_s;
     unsigned begin = 0;
     for (auto [row, end] : llvm::zip_equal(rows, entry.cuts)) {
       ResolvedStage &stage = shape.stages.emplace_back();

@@ -55,19 +55,23 @@ StageTables::StageTables(const TemplateSpace &space, int64_t microbatchSize)
     for (unsigned from = 0; from < groups; ++from)
       for (unsigned to = 0; to < groups; ++to) {
         PassSeconds &best = transfers.emplace_back();
+        double &period = periods.emplace_back();
         if (cut == 0 || cut == count)
           continue;
         if (isPerClass) {
           best = costs.transferSeconds(from, to, cut, microbatchSize);
+          period = costs.transferPeriod(from, to, cut, microbatchSize);
           continue;
         }
-        best.forward_s = best.backward_s =
+        best.forward_s = best.backward_s = period =
             std::numeric_limits<double>::infinity();
         for (unsigned a = 0; a < classes; ++a)
           for (unsigned b = 0; b < classes; ++b) {
             PassSeconds one = costs.transferSeconds(a, b, cut, microbatchSize);
             best.forward_s = std::min(best.forward_s, one.forward_s);
             best.backward_s = std::min(best.backward_s, one.backward_s);
+            period = std::min(period,
+                              costs.transferPeriod(a, b, cut, microbatchSize));
           }
       }
   double longestTransfer_s = 0;

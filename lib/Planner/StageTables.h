@@ -40,6 +40,10 @@ public:
   const PassSeconds &transfer(unsigned cut, unsigned from, unsigned to) const {
     return transfers[(cut * groups + from) * groups + to];
   }
+  /// As PlanCosts::transferPeriod(), at best.
+  double transferPeriod(unsigned cut, unsigned from, unsigned to) const {
+    return periods[(cut * groups + from) * groups + to];
+  }
   /// For each first unit, the last `end` of a stage that can have so many
   /// microbatches in flight; the unit itself where there is none. More units
   /// behind never need less memory.
@@ -62,6 +66,7 @@ private:
   std::vector<Variant> allVariants;
   std::vector<double> unit_s;
   std::vector<PassSeconds> transfers;
+  std::vector<double> periods; ///< of transfers
   /// Of each variant, by microbatches in flight; empty: not asked yet.
   std::vector<std::vector<std::vector<uint16_t>>> furthest;
   std::vector<double> rest_s; ///< below 0: not asked yet

@@ -184,7 +184,8 @@ private:
             costs.stageSeconds(stage, replica.microbatch_size).total();
         bound = std::max(bound, before + seconds * static_cast<double>(
                                                        replica.microbatches));
-        before += seconds;
+        if (costs.planObjective() == PlanObjective::Latency)
+          before += seconds;
       }
     }
     return bound;

@@ -81,8 +81,10 @@ void measureTemplate(Template &made, const TemplateSpace &space) {
       transfers.back() = transfer.total();
       before += transfer;
       if (costs.transfersOverlap())
-        made.period_s =
-            std::max({made.period_s, transfer.forward_s, transfer.backward_s});
+        made.period_s = std::max(
+            made.period_s,
+            costs.transferPeriod(shape.mainClass(), next, stage.end,
+                                 made.microbatch_size, space.are_stages_apart));
       else
         time += transfer.total();
     }
@@ -91,6 +93,11 @@ void measureTemplate(Template &made, const TemplateSpace &space) {
   }
   made.rest_s = exposed.total();
   made.pace_s = made.period_s;
+  if (!costs.hasBackward()) {
+    if (costs.planObjective() == PlanObjective::Throughput)
+      made.way_s = made.period_s;
+    return;
+  }
   if (costs.transfersOverlap()) {
     double way = 0;
     for (size_t index = times.size(); index-- > 0;) {
@@ -116,7 +123,8 @@ void measureTemplate(Template &made, const TemplateSpace &space) {
 }
 
 void runTemplate(Template &made, const PlanCosts &costs, int64_t microbatches) {
-  if (made.stages.size() < 2 || microbatches < 2 || !costs.transfersOverlap())
+  if (made.stages.size() < 2 || microbatches < 2 || !costs.transfersOverlap() ||
+      !costs.hasBackward())
     return;
   Pipeline pipeline;
   unsigned inNode = 0;

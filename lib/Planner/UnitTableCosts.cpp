@@ -10,8 +10,10 @@
 namespace autohet {
 
 UnitTableCosts::UnitTableCosts(const UnitTable &table, const Cluster &cluster,
-                               OptimizerKind optimizer, double memoryFraction)
-    : PlanCosts(table, cluster, optimizer), costs(table, cluster, optimizer),
+                               OptimizerKind optimizer, double memoryFraction,
+                               PlanObjective objective)
+    : PlanCosts(table, cluster, optimizer),
+      costs(table, cluster, optimizer, objective),
       ranges(std::make_unique<UnitRanges>(costs)),
       memoryFraction(memoryFraction) {
   makeShapes();
@@ -47,11 +49,21 @@ PassSeconds UnitTableCosts::transferSeconds(unsigned fromClass,
                                             bool areApart) const {
   double bytes =
       ranges->crossingBytes(cut) * static_cast<double>(microbatchSize);
-  if (areApart)
-    return {classes().link(fromClass, toClass, false).seconds(bytes),
-            classes().link(toClass, fromClass, false).seconds(bytes)};
-  return {classes().bestLink(fromClass, toClass).seconds(bytes),
-          classes().bestLink(toClass, fromClass).seconds(bytes)};
+  double back_s = hasBackward()
+                      ? linkBetween(toClass, fromClass, areApart).seconds(bytes)
+                      : 0;
+  return {linkBetween(fromClass, toClass, areApart).seconds(bytes), back_s};
+}
+
+double UnitTableCosts::transferPeriod(unsigned fromClass, unsigned toClass,
+                                      unsigned cut, int64_t microbatchSize,
+                                      bool areApart) const {
+  double rate = linkBetween(fromClass, toClass, areApart).bandwidth_bytes_per_s;
+  if (hasBackward())
+    rate = std::min(
+        rate, linkBetween(toClass, fromClass, areApart).bandwidth_bytes_per_s);
+  return ranges->crossingBytes(cut) * static_cast<double>(microbatchSize) /
+         rate;
 }
 
 int64_t UnitTableCosts::mostInFlight(const StageQuery &stage,
@@ -70,6 +82,12 @@ int64_t UnitTableCosts::mostInFlight(const StageQuery &stage,
                             stage.microbatch_size, inFlight, owned,
                             stage.recompute);
     };
+    if (!hasBackward()) {
+      // Nothing is kept, however many stages are behind.
+      if (need(kForwardOnlyInFlight) > room)
+        return 0;
+      continue;
+    }
     double none = need(0), one = need(1);
     if (one > room)
       return 0;

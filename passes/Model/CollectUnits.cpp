@@ -51,6 +51,8 @@ public:
           for (Value result : op.getResults())
             addValue(*unit, result);
       }
+    table.is_forward_only = llvm::none_of(
+        function.front(), [](Operation &op) { return isBackward(&op); });
     for (unsigned unit = 0; unit < table.units.size(); ++unit)
       estimateDivision(unit);
     return std::move(table);

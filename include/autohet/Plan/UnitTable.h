@@ -62,6 +62,8 @@ struct Unit {
 
 struct UnitTable {
   uint64_t structure_hash = 0;
+  /// Of a model that is only computed: nothing goes back through the units.
+  bool is_forward_only = false;
   std::vector<UnitParameter> parameters;
   std::vector<Unit> units;
 

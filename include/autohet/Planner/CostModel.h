@@ -47,10 +47,21 @@ struct MemoryNeed {
   }
 };
 
+/// What a plan's step is.
+enum class PlanObjective {
+  /// One global batch from its first input to the end: of training, or of a
+  /// model that is only computed.
+  Latency,
+  /// Of a model that is only computed: what each global batch takes where they
+  /// follow one another without a pause.
+  Throughput
+};
+
 class CostModel {
 public:
   CostModel(const UnitTable &table, const Cluster &cluster,
-            OptimizerKind optimizer);
+            OptimizerKind optimizer,
+            PlanObjective objective = PlanObjective::Latency);
 
   /// One unit for one microbatch, on `devices` together.
   PassSeconds unitSeconds(unsigned unit, llvm::ArrayRef<unsigned> devices,
@@ -88,6 +99,8 @@ public:
   const UnitTable &units() const { return table; }
   const Cluster &machines() const { return cluster; }
   OptimizerKind optimizerKind() const { return optimizer; }
+  PlanObjective planObjective() const { return objective; }
+  bool hasBackward() const { return !table.is_forward_only; }
   const MachineClasses &machineClasses() const { return classes; }
 
   /// Arithmetic of one sample, forward and backward.
@@ -97,6 +110,7 @@ private:
   const UnitTable &table;
   const Cluster &cluster;
   OptimizerKind optimizer;
+  PlanObjective objective;
   MachineClasses classes;
   Link itself = {std::numeric_limits<double>::infinity(), 0};
 };
@@ -107,6 +121,8 @@ std::vector<double> sharesOf(llvm::ArrayRef<int64_t> weights);
 /// Microbatches whose activations a stage holds at once.
 int64_t microbatchesInFlight(Schedule schedule, unsigned stage,
                              unsigned stageCount, int64_t microbatches);
+/// Without a backward: one is computed while the next one arrives.
+constexpr int64_t kForwardOnlyInFlight = 2;
 
 } // namespace autohet
 

@@ -6,6 +6,9 @@
 //          pipeline, the gradients' way to their owners (under the last
 //          backward as far as it goes), one agreement, and the update.
 //
+// Without a backward a step is its pipelines alone; where batches follow one
+// another without a pause, the time from one batch to the next.
+//
 // Only the agreement is one of all: the replica that is last with the rest
 // decides.
 //
@@ -30,6 +33,9 @@ struct DeviceEvaluation {
 struct PlanEvaluation {
   double step_s = 0;
   double pipeline_s = 0; ///< of the replica that is done last
+  /// Of one batch by itself, and from one batch to the next where they follow
+  /// one another; 0 in training.
+  double latency_s = 0, interval_s = 0;
   double exposed_sync_s = 0;
   double agreement_s = 0;
   double update_s = 0;
@@ -41,6 +47,8 @@ struct PlanEvaluation {
   /// Replicas of equal make have equal times: one each of them.
   std::vector<PipelineTimeline> timelines;
   std::vector<unsigned> make_of_replica; ///< into `timelines`
+  /// Of each make, as Pipeline::forwardPeriod().
+  std::vector<double> forward_periods_s;
   /// What each replica takes beside its pipeline, before the agreement.
   std::vector<double> exposed_of_replica_s;
 

@@ -30,6 +30,11 @@ struct Pipeline {
   std::vector<PipelineEdge> edges;
   int64_t microbatches = 1;
   Schedule schedule = Schedule::OneForwardOneBackward;
+  bool is_forward_only = false; ///< whatever the schedule
+
+  /// Of a microbatch, where they follow one another without a pause: the
+  /// longest stage or transfer.
+  double forwardPeriod() const;
 };
 
 struct PipelineCommand {

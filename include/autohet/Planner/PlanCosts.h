@@ -17,6 +17,7 @@
 #include "autohet/Planner/Evaluation.h"
 #include "autohet/Planner/MachineClasses.h"
 #include "llvm/ADT/SmallVector.h"
+#include <algorithm>
 
 namespace autohet {
 
@@ -58,6 +59,9 @@ public:
   const UnitTable &units() const { return table; }
   const Cluster &machines() const { return cluster; }
   OptimizerKind optimizerKind() const { return optimizer; }
+  bool hasBackward() const { return !table.is_forward_only; }
+  /// What the times of plans and templates are of.
+  virtual PlanObjective planObjective() const { return PlanObjective::Latency; }
   const MachineClasses &classes() const { return machineClasses; }
   /// All that a stage may run on.
   llvm::ArrayRef<StageShape> shapes() const { return allShapes; }
@@ -76,6 +80,15 @@ public:
   virtual PassSeconds transferSeconds(unsigned fromClass, unsigned toClass,
                                       unsigned cut, int64_t microbatchSize,
                                       bool areApart = false) const = 0;
+  /// How long such a message keeps its link from the next one, the longer way:
+  /// without the time that it is under way.
+  virtual double transferPeriod(unsigned fromClass, unsigned toClass,
+                                unsigned cut, int64_t microbatchSize,
+                                bool areApart = false) const {
+    PassSeconds transfer =
+        transferSeconds(fromClass, toClass, cut, microbatchSize, areApart);
+    return std::max(transfer.forward_s, transfer.backward_s);
+  }
   /// Whether a stage computes while its messages are under way.
   virtual bool transfersOverlap() const { return true; }
 

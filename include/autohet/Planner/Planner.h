@@ -31,6 +31,8 @@ std::vector<PlannerMode> allPlannerModes(); ///< ours first
 struct PlannerOptions {
   int64_t global_batch = 1;
   OptimizerKind optimizer = OptimizerKind::AdamW;
+  /// Throughput: of models that are only computed.
+  PlanObjective objective = PlanObjective::Latency;
   PlannerMode mode = PlannerMode::Joint;
   /// Of every replica; else chosen for each.
   std::optional<int64_t> microbatch_size;

@@ -13,6 +13,8 @@
 // stages and back, and slack = what the stages behind the longest one are
 // shorter than it, but no more than the way through them. docs/planner.md has
 // the proof. Without the slack it is the recurrence that solvers plan with.
+// Where nothing goes back there is no slack, and the recurrence is exact; where
+// batches follow one another, way is a period too.
 //
 //===----------------------------------------------------------------------===//
 

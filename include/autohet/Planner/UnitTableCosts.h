@@ -19,7 +19,8 @@ class UnitTableCosts : public PlanCosts {
 public:
   /// A device may be filled up to `memoryFraction` of its memory.
   UnitTableCosts(const UnitTable &table, const Cluster &cluster,
-                 OptimizerKind optimizer, double memoryFraction = 1);
+                 OptimizerKind optimizer, double memoryFraction = 1,
+                 PlanObjective objective = PlanObjective::Latency);
   ~UnitTableCosts() override;
 
   PassSeconds unitSeconds(unsigned shape, unsigned unit,
@@ -27,6 +28,9 @@ public:
   PassSeconds transferSeconds(unsigned fromClass, unsigned toClass,
                               unsigned cut, int64_t microbatchSize,
                               bool areApart = false) const override;
+  double transferPeriod(unsigned fromClass, unsigned toClass, unsigned cut,
+                        int64_t microbatchSize,
+                        bool areApart = false) const override;
   int64_t mostInFlight(const StageQuery &stage, double owned) const override;
   double syncSeconds(const StageQuery &stage, int64_t replicas,
                      int64_t mostTogether =
@@ -39,8 +43,14 @@ public:
     return memoryFraction * machines().kindOf(device).memory_bytes;
   }
   const CostModel *costModel() const override { return &costs; }
+  PlanObjective planObjective() const override { return costs.planObjective(); }
 
 private:
+  Link linkBetween(unsigned fromClass, unsigned toClass, bool areApart) const {
+    return areApart ? classes().link(fromClass, toClass, false)
+                    : classes().bestLink(fromClass, toClass);
+  }
+
   CostModel costs;
   std::unique_ptr<UnitRanges> ranges;
   double memoryFraction;

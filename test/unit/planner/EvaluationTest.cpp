@@ -2,6 +2,7 @@
 
 #include "autohet/Planner/Evaluation.h"
 #include "plan/Models.h"
+#include "planner/Instances.h"
 
 #include "gmock/gmock.h"
 
@@ -74,6 +75,34 @@ TEST_F(Evaluation, MemoryOfEachStage) {
     EXPECT_EQ(memory.transfer_bytes, stage ? 1e4 * 2 * inFlight[stage] : 0);
     EXPECT_EQ(memory.workspace_bytes, 2e4);
   }
+}
+
+// Nothing is kept, nothing goes back, and nobody agrees on anything.
+TEST_F(Evaluation, WithoutABackward) {
+  test::dropBackward(table);
+  optimizer = OptimizerKind::None;
+  const char *plan = "6x2: embed-block3@n0/0, block4-head@n1/0";
+  PlanEvaluation alone = evaluate(plan);
+  double first = 2 * 120e6 / 40e9, second = 2 * 130e6 / 20e9;
+  double message = 2 * 1e4 / cluster.inter_node.bandwidth_bytes_per_s +
+                   cluster.inter_node.latency_s;
+  EXPECT_NEAR(alone.step_s, first + message + 6 * second, 1e-9);
+  EXPECT_EQ(alone.step_s, alone.latency_s);
+  EXPECT_NEAR(alone.interval_s, 6 * second, 1e-9);
+  for (const DeviceEvaluation &device : alone.devices) {
+    EXPECT_EQ(device.memory.parameter_bytes, 16e6);
+    EXPECT_EQ(device.memory.gradient_bytes + device.memory.state_bytes +
+                  device.memory.activation_bytes,
+              0);
+    EXPECT_EQ(device.memory.transfer_bytes, device.stage ? 2 * 2 * 1e4 : 0);
+  }
+
+  CostModel costs(table, cluster, optimizer, PlanObjective::Throughput);
+  PlanEvaluation followed = evaluatePlan(
+      resolve(plan), Schedule::OneForwardOneBackward, "spread", costs);
+  EXPECT_EQ(followed.step_s, alone.interval_s);
+  EXPECT_EQ(followed.latency_s, alone.latency_s);
+  EXPECT_NEAR(followed.devices[1].busy_s, followed.step_s, 1e-9);
 }
 
 TEST_F(Evaluation, StateIsSpreadOverReplicas) {

@@ -83,6 +83,16 @@ inline Instance makeInstance(Random &random, unsigned maxUnits,
   return made;
 }
 
+/// The same model, only computed.
+inline void dropBackward(UnitTable &table) {
+  table.is_forward_only = true;
+  for (UnitParameter &parameter : table.parameters)
+    parameter.trained = false;
+  for (Unit &unit : table.units)
+    unit.backward_flops = unit.backward_traffic_bytes = unit.activation_bytes =
+        0;
+}
+
 } // namespace autohet::test
 
 #endif

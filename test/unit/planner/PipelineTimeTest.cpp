@@ -95,6 +95,7 @@ TEST(PipelineTime, SteadyStateIsFoundAndExact) {
     pipeline.microbatches = 200 + random() % 600;
     pipeline.schedule =
         random() % 4 ? Schedule::OneForwardOneBackward : Schedule::GPipe;
+    pipeline.is_forward_only = round % 4 == 0;
     unsigned stages = 1 + random() % 7;
     bool isSlow = random() % 3 == 0;
     for (unsigned stage = 0; stage < stages; ++stage) {

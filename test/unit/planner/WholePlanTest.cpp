@@ -23,7 +23,8 @@ public:
   AllPlans(const Instance &instance, const PlannerOptions &options)
       : instance(instance), options(options),
         costs(instance.table, instance.cluster, options.optimizer,
-              options.memory_fraction),
+              options.memory_fraction, options.objective),
+        sizes(microbatchSizes(options)),
         isFree(instance.cluster.devices().size(), true) {}
 
   /// Of the fastest plan; infinity where none fits.
@@ -102,7 +103,7 @@ private:
         judge();
       return;
     }
-    for (int64_t size = 1; size <= left; ++size)
+    for (int64_t size : sizes)
       for (int64_t count = 1; count * size <= left; ++count) {
         plan.replicas[r].microbatch_size = size;
         plan.replicas[r].microbatches = count;
@@ -125,10 +126,24 @@ private:
   const Instance &instance;
   const PlannerOptions &options;
   UnitTableCosts costs;
+  std::vector<int64_t> sizes; ///< of microbatches: of the space
   std::vector<bool> isFree;
   ResolvedPlan plan;
   double best_s = std::numeric_limits<double>::infinity();
 };
+
+struct Searched {
+  double bound_s, step_s;
+};
+
+Searched search(const Instance &instance, const PlannerOptions &options) {
+  UnitTableCosts costs(instance.table, instance.cluster, options.optimizer,
+                       options.memory_fraction, options.objective);
+  Judge judge(costs, options);
+  JointSearch joint(judge);
+  joint.run();
+  return {joint.boundSeconds(), judge.bestSeconds()};
+}
 
 } // namespace
 
@@ -144,23 +159,51 @@ TEST(WholePlan, BoundIsBelowTheBestIsBelowTheFound) {
     options.allow_recompute = random.below(3) == 0;
     options.max_alternatives = 0;
     double best = AllPlans(instance, options).best();
-    UnitTableCosts costs(instance.table, instance.cluster, options.optimizer,
-                         options.memory_fraction);
-    Judge judge(costs, options);
-    JointSearch search(judge);
-    search.run();
-    ASSERT_LE(search.boundSeconds(), best * (1 + 1e-9)) << round;
-    double step = judge.bestSeconds();
-    ASSERT_GE(step, best * (1 - 1e-9)) << round;
+    Searched searched = search(instance, options);
+    ASSERT_LE(searched.bound_s, best * (1 + 1e-9)) << round;
+    ASSERT_GE(searched.step_s, best * (1 - 1e-9)) << round;
     if (best == std::numeric_limits<double>::infinity())
       continue;
     ++solved;
     withRecompute += options.allow_recompute;
-    found += step <= best * (1 + 1e-6);
-    near += search.boundSeconds() > 0.8 * best;
+    found += searched.step_s <= best * (1 + 1e-6);
+    near += searched.bound_s > 0.8 * best;
   }
   EXPECT_GT(solved, 600u);
   EXPECT_GT(withRecompute, 100u);
   EXPECT_GT(found, 8 * solved / 10) << found << " of " << solved;
   EXPECT_GT(near, solved / 2) << near << " of " << solved;
+}
+
+// The same of models that are only computed, whether a batch comes alone or
+// follows another.
+TEST(WholePlan, SoItIsWithoutABackward) {
+  for (PlanObjective objective :
+       {PlanObjective::Latency, PlanObjective::Throughput}) {
+    Random random(12);
+    unsigned solved = 0, found = 0, near = 0;
+    for (int round = 0; round < 400; ++round) {
+      bool isDeep = round % 2;
+      Instance instance =
+          test::makeInstance(random, isDeep ? 4 : 3, isDeep ? 2 : 3);
+      test::dropBackward(instance.table);
+      PlannerOptions options;
+      options.objective = objective;
+      options.optimizer = OptimizerKind::None;
+      options.global_batch = 1 + random.below(isDeep ? 5 : 3);
+      options.max_alternatives = 0;
+      double best = AllPlans(instance, options).best();
+      Searched searched = search(instance, options);
+      ASSERT_LE(searched.bound_s, best * (1 + 1e-9)) << round;
+      ASSERT_GE(searched.step_s, best * (1 - 1e-9)) << round;
+      if (best == std::numeric_limits<double>::infinity())
+        continue;
+      ++solved;
+      found += searched.step_s <= best * (1 + 1e-6);
+      near += searched.bound_s > 0.8 * best;
+    }
+    EXPECT_GT(solved, 300u);
+    EXPECT_GT(found, 8 * solved / 10) << found << " of " << solved;
+    EXPECT_GT(near, solved / 2) << near << " of " << solved;
+  }
 }
