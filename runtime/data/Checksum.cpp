@@ -10,6 +10,7 @@
 
 #include "core/Error.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace autohet::runtime {
@@ -39,21 +40,42 @@ static uint64_t mergeLane(uint64_t hash, uint64_t lane) {
   return (hash ^ mixLane(0, lane)) * prime1 + prime4;
 }
 
-uint64_t checksum64(const void *data, uint64_t bytes) {
+Checksum::Checksum() : lanes{prime1 + prime2, prime2, 0, 0 - prime1} {}
+
+void Checksum::mix(const unsigned char *block) {
+  for (int lane = 0; lane < 4; ++lane)
+    lanes[lane] = mixLane(lanes[lane], read<uint64_t>(block + 8 * lane));
+}
+
+void Checksum::add(const void *data, uint64_t bytes) {
   auto *at = static_cast<const unsigned char *>(data);
   const unsigned char *end = at + bytes;
+  uint64_t held = total % kBlock;
+  total += bytes;
+  if (held + bytes < kBlock) {
+    std::copy(at, end, rest + held);
+    return;
+  }
+  if (held) {
+    std::copy(at, at + (kBlock - held), rest + held);
+    at += kBlock - held;
+    mix(rest);
+  }
+  for (; end - at >= int64_t(kBlock); at += kBlock)
+    mix(at);
+  std::copy(at, end, rest);
+}
+
+uint64_t Checksum::get() const {
+  const unsigned char *at = rest, *end = rest + total % kBlock;
   uint64_t hash = prime5;
-  if (bytes >= 32) {
-    uint64_t lanes[4] = {prime1 + prime2, prime2, 0, 0 - prime1};
-    for (; end - at >= 32; at += 32)
-      for (int lane = 0; lane < 4; ++lane)
-        lanes[lane] = mixLane(lanes[lane], read<uint64_t>(at + 8 * lane));
+  if (total >= kBlock) {
     hash = rotate(lanes[0], 1) + rotate(lanes[1], 7) + rotate(lanes[2], 12) +
            rotate(lanes[3], 18);
     for (uint64_t lane : lanes)
       hash = mergeLane(hash, lane);
   }
-  hash += bytes;
+  hash += total;
   for (; end - at >= 8; at += 8)
     hash = rotate(hash ^ mixLane(0, read<uint64_t>(at)), 27) * prime1 + prime4;
   if (end - at >= 4) {
@@ -65,6 +87,12 @@ uint64_t checksum64(const void *data, uint64_t bytes) {
   hash = (hash ^ (hash >> 33)) * prime2;
   hash = (hash ^ (hash >> 29)) * prime3;
   return hash ^ (hash >> 32);
+}
+
+uint64_t checksum64(const void *data, uint64_t bytes) {
+  Checksum checksum;
+  checksum.add(data, bytes);
+  return checksum.get();
 }
 
 std::string checksumText(uint64_t checksum) {

@@ -12,6 +12,25 @@ namespace autohet::runtime {
 /// weights and the runtime beside checkpoints.
 uint64_t checksum64(const void *data, uint64_t bytes);
 
+/// The same of bytes that come in parts, whatever their sizes.
+class Checksum {
+public:
+  Checksum();
+
+  void add(const void *data, uint64_t bytes);
+  /// Of all so far.
+  uint64_t get() const;
+
+private:
+  static constexpr uint64_t kBlock = 32;
+
+  void mix(const unsigned char *block);
+
+  uint64_t lanes[4];
+  uint64_t total = 0;
+  unsigned char rest[kBlock]; ///< the last total % kBlock bytes
+};
+
 /// "xxh64:0123456789abcdef", as files write it.
 std::string checksumText(uint64_t checksum);
 

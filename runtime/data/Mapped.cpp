@@ -45,6 +45,14 @@ MappedFile::~MappedFile() {
     munmap(const_cast<char *>(memory), bytes);
 }
 
+void MappedFile::release(uint64_t offset, uint64_t count) const {
+  uint64_t page = sysconf(_SC_PAGESIZE);
+  uint64_t begin = offset / page * page;
+  // That the kernel does not want to is no error: memory stays as it is.
+  madvise(const_cast<char *>(memory) + begin, offset + count - begin,
+          MADV_DONTNEED);
+}
+
 void MappedFile::swap(MappedFile &other) noexcept {
   std::swap(name, other.name);
   std::swap(memory, other.memory);

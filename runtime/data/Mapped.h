@@ -25,6 +25,8 @@ public:
   const std::string &path() const { return name; }
   const char *data() const { return memory; }
   uint64_t size() const { return bytes; }
+  /// Gives the memory of some bytes back; they are read again when asked for.
+  void release(uint64_t offset, uint64_t count) const;
 
 private:
   void swap(MappedFile &other) noexcept;

@@ -150,6 +150,7 @@ private:
     }
     std::vector<char> packed =
         pack(parameter, tensor.dtype, weights.data(tensor), tensor.transposed);
+    weights.release(tensor);
     memory.write(parameter.parameter_buffer, packed.data(), packed.size());
   }
 

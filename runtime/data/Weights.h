@@ -41,6 +41,9 @@ public:
   const char *data(const StoredTensor &tensor);
   /// Compares the checksum; throws AH_ERROR_INPUT naming tensor and file.
   void verify(const StoredTensor &tensor);
+  /// Nobody reads the tensor's bytes for now: weights that were read need not
+  /// stay in memory beside their copies.
+  void release(const StoredTensor &tensor);
 
 private:
   std::string indexPath, folder;

@@ -118,6 +118,12 @@ const char *WeightsIndex::data(const StoredTensor &tensor) {
   return file.data() + tensor.offset;
 }
 
+void WeightsIndex::release(const StoredTensor &tensor) {
+  auto found = files.find(tensor.file);
+  if (found != files.end())
+    found->second.release(tensor.offset, tensor.bytes);
+}
+
 void WeightsIndex::verify(const StoredTensor &tensor) {
   if (!tensor.checksum)
     return;

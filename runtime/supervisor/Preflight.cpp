@@ -198,6 +198,7 @@ void Preflight::checkWeights(const std::string &path) {
     uint64_t bytes = 0;
     for (const auto &entry : index.tensors()) {
       index.verify(entry.second);
+      index.release(entry.second);
       bytes += entry.second.bytes;
     }
     report(true, "weights",

@@ -6,15 +6,14 @@
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Support/Hash.h"
 
+#include "data/Checksum.h"
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/OwningOpRef.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/xxhash.h"
 #include <set>
 #include <unistd.h>
 
@@ -126,12 +125,62 @@ static StringRef dtypeName(Type type) {
   return "int64";
 }
 
+/// Of `bytes` bytes of an open file from `offset` on. They are read piece by
+/// piece: models may be larger than memory.
+static llvm::Expected<uint64_t> checksumOf(llvm::sys::fs::file_t file,
+                                           uint64_t offset, uint64_t bytes) {
+  constexpr uint64_t pieceBytes = 1 << 20;
+  std::vector<char> piece(std::min(bytes, pieceBytes));
+  runtime::Checksum checksum;
+  while (bytes) {
+    llvm::Expected<size_t> count = llvm::sys::fs::readNativeFileSlice(
+        file, MutableArrayRef(piece).take_front(bytes), offset);
+    if (!count)
+      return count.takeError();
+    if (*count == 0)
+      return llvm::createStringError("it has become shorter");
+    checksum.add(piece.data(), *count);
+    offset += *count;
+    bytes -= *count;
+  }
+  return checksum.get();
+}
+
+namespace {
+
+/// The files of the weights, each opened once.
+class WeightFiles {
+public:
+  ~WeightFiles() {
+    for (auto &entry : files)
+      llvm::sys::fs::closeFile(entry.second);
+  }
+
+  llvm::Expected<uint64_t> checksum(StringRef path, uint64_t offset,
+                                    uint64_t bytes) {
+    auto known = files.find(path);
+    if (known == files.end()) {
+      llvm::Expected<llvm::sys::fs::file_t> opened =
+          llvm::sys::fs::openNativeFileForRead(path);
+      if (!opened)
+        return opened.takeError();
+      known = files.try_emplace(path, *opened).first;
+    }
+    return checksumOf(known->second, offset, bytes);
+  }
+
+private:
+  llvm::StringMap<llvm::sys::fs::file_t> files;
+};
+
+} // namespace
+
 llvm::Expected<std::string>
 autohet::formatWeightsIndex(ModuleOp module, uint64_t structureHash,
                             const llvm::StringSet<> &trained) {
   json::Array tensors;
   json::Object aliases;
-  llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> files; // mapped
+  WeightFiles files;
   for (auto source : module.getOps<het::WeightSourceOp>()) {
     RankedTensorType stored = source.getStoredType();
     SmallVector<int64_t> shape(stored.getShape());
@@ -155,27 +204,18 @@ autohet::formatWeightsIndex(ModuleOp module, uint64_t structureHash,
     llvm::SmallString<256> path(source.getFile());
     llvm::sys::fs::make_absolute(path);
     llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
-    std::unique_ptr<llvm::MemoryBuffer> &file = files[path];
-    if (!file) {
-      auto opened = llvm::MemoryBuffer::getFile(
-          path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-      if (!opened)
-        return llvm::createStringError(opened.getError(),
-                                       "cannot read weights: '" + path +
-                                           "': " + opened.getError().message());
-      file = std::move(*opened);
-    }
     uint64_t offset = source.getOffset(), bytes = exec::sizeInBytes(stored);
-    if (offset + bytes > file->getBufferSize())
-      return llvm::createStringError("'" + path + "' has become shorter than " +
-                                     source.getName() + " needs");
-    uint64_t checksum = llvm::xxHash64(file->getBuffer().substr(offset, bytes));
+    llvm::Expected<uint64_t> checksum = files.checksum(path, offset, bytes);
+    if (!checksum)
+      return llvm::createStringError(
+          "cannot read " + source.getName() + " of '" + path +
+          "': " + llvm::toString(checksum.takeError()));
     tensors.push_back(json::Object{
         {"name", source.getName()},
         {"file", std::string(path)},
         {"offset", int64_t(offset)},
         {"bytes", int64_t(bytes)},
-        {"checksum", "xxh64:" + formatHash(checksum)},
+        {"checksum", "xxh64:" + formatHash(*checksum)},
         {"dtype", dtypeName(stored.getElementType())},
         {"shape", json::Array(shape)},
         {"transform", source.getTransposed() ? "transpose" : "none"},

@@ -60,6 +60,24 @@ TEST(Checksum, EqualsXxh64) {
   EXPECT_EQ(checksum64(text.data(), text.size()), 0xfbcea83c8a378bf1ull);
 }
 
+TEST(Checksum, PartsAreAsTheWhole) {
+  std::vector<char> bytes(200);
+  std::iota(bytes.begin(), bytes.end(), 0);
+  for (size_t size = 0; size < bytes.size(); ++size)
+    for (size_t first : {0, 1, 31, 32, 33, 64, 100})
+      for (size_t second : {0, 1, 5, 32, 40}) {
+        Checksum checksum;
+        size_t at = 0;
+        for (size_t part : {first, second, size})
+          if (size_t count = std::min(part, size - at)) {
+            checksum.add(bytes.data() + at, count);
+            at += count;
+          }
+        ASSERT_EQ(checksum.get(), checksum64(bytes.data(), size))
+            << size << ": " << first << " and " << second;
+      }
+}
+
 TEST(SampleOrder, EveryEpochIsAPermutation) {
   for (uint64_t windows : {1, 2, 7, 64, 1000}) {
     SampleOrder order(windows, 5, true);
