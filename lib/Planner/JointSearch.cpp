@@ -2,7 +2,6 @@
 
 #include "JointSearch.h"
 #include "DeviceClasses.h"
-#include "EqualReplicas.h"
 #include "Finalists.h"
 #include "GroupingSearch.h"
 
@@ -31,8 +30,7 @@ static constexpr size_t fewParts = 2000, manyParts = 40000;
 // Of a deadline, for the first part's bound, some bound of all, and all bounds.
 static constexpr double firstBoundPart = 0.25, quickBoundsPart = 0.25,
                         allBoundsPart = 0.65;
-// So many of them are judged, and so many parts' templates are mixed.
-static constexpr size_t maxEqualMixes = 4;
+// So many parts' templates are mixed.
 static constexpr unsigned maxMixedParts = 1;
 // Numbers of replicas of one part differ by this factor at first. Parts of
 // nearly equal numbers of replicas are not split.
@@ -41,10 +39,6 @@ static constexpr double leastSplit = 1.3;
 static constexpr unsigned maxSplits = 6;
 // What is nearly worth having may be what whole numbers need.
 static constexpr double nearBest = 1.03, nearRatio = 1.03;
-// Mixes of other numbers of replicas than was assumed.
-static constexpr unsigned mixRounds = 3;
-// States of the knapsack, for small and large clusters.
-static constexpr size_t fewStates = 20000, manyStates = 200000;
 
 std::vector<int64_t> microbatchSizes(const PlannerOptions &options) {
   if (options.microbatch_size)
@@ -60,15 +54,8 @@ std::vector<int64_t> microbatchSizes(const PlannerOptions &options) {
 
 JointSearch::JointSearch(Judge &judge)
     : judge(judge), costs(judge.planCosts()), options(judge.plannerOptions()),
-      sizes(microbatchSizes(options)), available(costs.classes().counts()) {}
-
-TemplateSpace JointSearch::spaceFor(int64_t minReplicas,
-                                    int64_t maxReplicas) const {
-  TemplateSpace space = {costs, sizes, options.allow_recompute, minReplicas,
-                         maxReplicas};
-  space.is_state_spread = options.state_owner == "spread";
-  return space;
-}
+      available(costs.classes().counts()),
+      mixes(judge, microbatchSizes(options)) {}
 
 bool JointSearch::isContent() const {
   if (!judge.best)
@@ -104,8 +91,8 @@ void JointSearch::run() {
   for (auto [least, most] : {std::pair<size_t, size_t>(0, fewParts),
                              std::pair<size_t, size_t>(fewParts, manyParts)}) {
     for (Part &part : parts)
-      addEqualReplicas(part, least, most);
-    judgeEqual();
+      mixes.addEqualReplicas(*part.search, least, most);
+    mixes.judgeEqual();
     if (judge.best)
       break; // of more devices each, they take long
   }
@@ -125,7 +112,7 @@ void JointSearch::run() {
     if (!isContent() && left > 0 &&
         part->root->relaxed_s + costs.updateSeconds() < judge.bestSeconds()) {
       collect(*part);
-      searchMixes(*part);
+      mixes.run(judge.best ? judge.best->resolved.replicas.size() : part->high);
       --left;
     }
   // With a deadline, what is left of it makes the bound a little better.
@@ -158,7 +145,7 @@ JointSearch::Part &JointSearch::addPart(int64_t low, int64_t high) {
   Part &part = parts.emplace_back();
   part.low = low;
   part.high = high;
-  part.search = std::make_unique<TemplateSearch>(spaceFor(low, high),
+  part.search = std::make_unique<TemplateSearch>(mixes.spaceFor(low, high),
                                                  options.global_batch);
   return part;
 }
@@ -203,7 +190,8 @@ void JointSearch::startNear(const Part &part, StepBoundProblem &problem) const {
     if (other.root && (!nearest || distance(other) < distance(*nearest)))
       nearest = &other;
   const TemplateSpace &space = part.search->templates();
-  for (Template made : nearest ? nearest->root->templates : pool) {
+  for (Template made :
+       nearest ? llvm::ArrayRef(nearest->root->templates) : mixes.templates()) {
     if (!checkTemplate(made, space, space.ownedAtBest()).empty())
       continue;
     measureTemplate(made, space);
@@ -255,158 +243,18 @@ bool JointSearch::splitLowest() {
   return true;
 }
 
-//===-- Whole numbers -----------------------------------------------------===//
+//===-- Plans -------------------------------------------------------------===//
 
 // Templates of a part that are worth having, or nearly: whole numbers may need
 // those.
 void JointSearch::collect(Part &part) {
   for (const Template &made : part.root->templates)
-    addToPool(made);
+    mixes.add(made);
   for (Template &made : part.search->allWithin(
            part.root->prices, nearBest * part.root->relaxed_s, nearRatio))
-    addToPool(std::move(made));
-}
-
-void JointSearch::addToPool(Template made) {
-  if (llvm::none_of(pool,
-                    [&](const Template &other) { return made.isSame(other); }))
-    pool.push_back(std::move(made));
-}
-
-// What replicas exchange and how much state each holds depends on how many
-// there are: solve again until that is what was assumed.
-void JointSearch::searchMixes(const Part &part) {
-  int64_t replicas =
-      judge.best ? judge.best->resolved.replicas.size() : part.high;
-  for (unsigned round = 0; round < mixRounds && !judge.isLate(); ++round) {
-    if (!mixed.insert(replicas).second)
-      return;
-    TemplateSpace space = spaceFor(replicas, replicas);
-    space.are_stages_apart = true;
-    MixProblem problem;
-    problem.global_batch = options.global_batch;
-    problem.available = available;
-    problem.max_devices = options.max_devices;
-    problem.max_states = costs.machines().devices().size() <= manyDevices
-                             ? fewStates
-                             : manyStates;
-    problem.limit_s = judge.bestSeconds();
-    problem.is_late = [this] { return judge.isLate(); };
-    for (const Template &made : pool) {
-      if (!checkTemplate(made, space, space.ownedAtBest()).empty())
-        continue;
-      problem.templates.push_back(made);
-      measureTemplate(problem.templates.back(), space);
-      auto known =
-          llvm::find_if(part.root->templates, [&](const Template &other) {
-            return other.isSame(made);
-          });
-      problem.relaxed.push_back(
-          known == part.root->templates.end()
-              ? 0
-              : part.root->replicas[known - part.root->templates.begin()]);
-    }
-    TemplateMix mix = solveMix(problem);
-    // The recurrence is a little short of what schedules reach: run what was
-    // chosen, and choose again.
-    std::vector<bool> isRun(problem.templates.size());
-    for (unsigned run = 0; run < mixRounds && runChosen(mix, problem, isRun);
-         ++run)
-      mix = solveMix(problem);
-    if (mix.empty())
-      return;
-    judgeMix(mix);
-    replicas = replicaCount(mix);
-  }
-}
-
-bool JointSearch::runChosen(const TemplateMix &mix, MixProblem &problem,
-                            std::vector<bool> &isRun) const {
-  double seconds = secondsOfMix(mix, options.global_batch);
-  bool isAny = false;
-  for (auto [index, made] : llvm::enumerate(problem.templates)) {
-    if (isRun[index] ||
-        llvm::none_of(mix, [&made = made](const CountedTemplate &entry) {
-          return entry.made.isSame(made);
-        }))
-      continue;
-    runTemplate(made, costs, made.microbatchesWithin(seconds));
-    isRun[index] = isAny = true;
-  }
-  return isAny;
-}
-
-// All replicas alike: whole mixtures of one template are hard to find by
-// rounding.
-void JointSearch::addEqualReplicas(Part &part, size_t least, size_t most) {
-  for (int64_t replicas = part.low; replicas <= part.high; ++replicas) {
-    ClassCounts each = available, next = available;
-    for (unsigned &count : each)
-      count /= replicas;
-    for (unsigned &count : next)
-      count /= replicas + 1;
-    // One replica more of the same is better.
-    bool isMost = each != next || replicas == options.global_batch;
-    size_t count = partsOfDevices(each, most);
-    if (!isMost || count <= least || count > most)
-      continue;
-    for (int64_t size : sizes) {
-      int64_t microbatches = options.global_batch / (size * replicas);
-      if (microbatches < 1 || judge.isLate())
-        break;
-      std::optional<Template> made = part.search->withDevices(each, size);
-      if (!made)
-        break; // larger ones need more memory
-      addToPool(*made);
-      runTemplate(*made, costs, microbatches);
-      equalMixes.push_back({std::move(*made), replicas});
-    }
-  }
-}
-
-void JointSearch::judgeEqual() {
-  auto seconds = [&](const CountedTemplate &entry) {
-    return secondsOfMix({entry}, options.global_batch);
-  };
-  llvm::sort(equalMixes,
-             [&](const CountedTemplate &a, const CountedTemplate &b) {
-               return std::make_pair(seconds(a), a.replicas) <
-                      std::make_pair(seconds(b), b.replicas);
-             });
-  for (const CountedTemplate &entry :
-       llvm::ArrayRef(equalMixes).take_front(maxEqualMixes))
-    if (!isContent())
-      judgeMix({entry});
-}
-
-//===-- Plans -------------------------------------------------------------===//
-
-bool JointSearch::judgeMix(const TemplateMix &mix) {
-  if (mix.empty())
-    return false;
-  // Replicas too slow to do even one microbatch in time only hold others up.
-  double seconds = secondsOfMix(mix, options.global_batch);
-  TemplateMix used;
-  for (const CountedTemplate &entry : mix)
-    if (entry.made.microbatchesWithin(seconds * (1 + 1e-9)) > 0)
-      used.push_back(entry);
-  std::vector<ReplicaLine> lines;
-  for (const CountedTemplate &entry : used)
-    for (int64_t i = 0; i < entry.replicas; ++i)
-      lines.push_back({entry.made.pace_s, entry.made.way_s, entry.made.rest_s});
-  bool improved = false, isPlaced = false;
-  for (PlacementOrder order :
-       {PlacementOrder::ByReplica, PlacementOrder::ByStage,
-        PlacementOrder::BySize}) {
-    if (order == PlacementOrder::BySize && isPlaced)
-      continue;
-    std::optional<ResolvedPlan> plan = placeTemplates(used, costs, order);
-    if (!plan)
-      continue;
-    isPlaced = true;
-    improved |= judge.considerCounts(std::move(*plan), lines);
-  }
-  return improved;
+    mixes.add(std::move(made));
+  if (costs.machines().devices().size() > manyDevices)
+    mixes.addSmallReplicas(*part.search);
 }
 
 void JointSearch::enumerateGroupings() {

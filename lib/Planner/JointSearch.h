@@ -10,11 +10,9 @@
 #ifndef AUTOHET_LIB_PLANNER_JOINTSEARCH_H
 #define AUTOHET_LIB_PLANNER_JOINTSEARCH_H
 
-#include "Judge.h"
-#include "MixProblem.h"
+#include "MixSearch.h"
 #include "autohet/Planner/StepBound.h"
 #include <deque>
-#include <set>
 
 namespace autohet {
 
@@ -37,7 +35,6 @@ public:
   uint64_t pricedTemplates() const { return priced; }
 
 private:
-  TemplateSpace spaceFor(int64_t minReplicas, int64_t maxReplicas) const;
   StepBoundProblem boundProblem() const;
   bool isContent() const;
 
@@ -59,25 +56,14 @@ private:
   bool splitLowest();
 
   void collect(Part &part);
-  void searchMixes(const Part &part);
-  bool runChosen(const TemplateMix &mix, MixProblem &problem,
-                 std::vector<bool> &isRun) const;
-  void addEqualReplicas(Part &part, size_t least, size_t most);
-  void judgeEqual();
-  void addToPool(Template made);
-  bool judgeMix(const TemplateMix &mix);
   void enumerateGroupings();
 
   Judge &judge;
   const PlanCosts &costs;
   const PlannerOptions &options;
-  std::vector<int64_t> sizes;
   ClassCounts available;
+  MixSearch mixes;
   std::deque<Part> parts; ///< their places do not change
-  /// What plans are made of.
-  std::vector<Template> pool;
-  TemplateMix equalMixes;  ///< each is a plan of its own
-  std::set<int64_t> mixed; ///< numbers of replicas that mixes were made for
   double bound_s = 0;
   double boundsPart = 1; ///< of a deadline, now
   uint64_t priced = 0;

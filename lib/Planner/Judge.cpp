@@ -86,10 +86,10 @@ bool Judge::consider(const ResolvedPlan &plan, PlanEvaluation *seen) {
   return improved;
 }
 
-bool Judge::considerCounts(ResolvedPlan plan,
-                           llvm::ArrayRef<ReplicaLine> expected) {
+SeenReplicas Judge::considerCounts(ResolvedPlan plan,
+                                   llvm::ArrayRef<ReplicaLine> expected) {
   std::vector<ReplicaLine> lines = expected.vec();
-  bool improved = false;
+  SeenReplicas best;
   for (unsigned round = 0; round <= countRounds; ++round) {
     BatchProblem problem;
     problem.global_batch = options.global_batch;
@@ -98,21 +98,23 @@ bool Judge::considerCounts(ResolvedPlan plan,
                                   {{line.period_s, line.way_s + line.rest_s}}});
     std::optional<BatchCounts> counts = solveBatch(problem);
     if (!counts)
-      return improved;
+      return best;
     bool isSame = true;
     for (auto [replica, count] : llvm::zip_equal(plan.replicas, *counts)) {
       isSame &= replica.microbatches == count;
       replica.microbatches = count;
     }
     if (round > 0 && isSame)
-      return improved;
+      return best;
     PlanEvaluation seen;
-    improved |= consider(plan, &seen);
-    if (isLate() || round == countRounds)
-      return improved;
+    consider(plan, &seen);
     correct(lines, plan, seen);
+    if (seen.step_s < best.step_s)
+      best = {seen.step_s, lines};
+    if (isLate())
+      return best;
   }
-  return improved;
+  return best;
 }
 
 // What each replica took, and what of its exchange nothing hid.

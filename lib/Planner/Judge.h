@@ -19,6 +19,12 @@ struct ReplicaLine {
   double period_s = 0, way_s = 0, rest_s = 0;
 };
 
+/// What replicas took in the fastest of the plans that were judged together.
+struct SeenReplicas {
+  double step_s = std::numeric_limits<double>::infinity();
+  std::vector<ReplicaLine> lines; ///< empty: none could share the batch
+};
+
 class Judge {
 public:
   /// The deadline counts from `started_s` on; default: now.
@@ -30,7 +36,8 @@ public:
   bool consider(const ResolvedPlan &plan, PlanEvaluation *seen = nullptr);
   /// Chooses the numbers of microbatches first, and again after a look at when
   /// each replica was done.
-  bool considerCounts(ResolvedPlan plan, llvm::ArrayRef<ReplicaLine> lines);
+  SeenReplicas considerCounts(ResolvedPlan plan,
+                              llvm::ArrayRef<ReplicaLine> lines);
 
   /// With the plan's text filled in.
   std::optional<PlannedStep> takeBest();

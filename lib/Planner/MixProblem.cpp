@@ -1,6 +1,7 @@
 //===- MixProblem.cpp - how many replicas of each template ----------------===//
 
 #include "MixProblem.h"
+#include "MixRelaxation.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -14,11 +15,24 @@ static constexpr double never = std::numeric_limits<double>::infinity();
 // Two times that differ by this part are one.
 static constexpr double timeTolerance = 1e-3;
 
+ClassCounts MixProblem::rooms() const {
+  ClassCounts rooms = available;
+  if (max_devices)
+    rooms.push_back(*max_devices);
+  return rooms;
+}
+
+ClassCounts MixProblem::needsOf(const Template &made) const {
+  ClassCounts needs = made.devices;
+  if (max_devices)
+    needs.push_back(
+        std::accumulate(made.devices.begin(), made.devices.end(), 0u));
+  return needs;
+}
+
 std::string MixProblem::check() const {
   if (global_batch < 1)
     return "no batch";
-  if (!relaxed.empty() && relaxed.size() != templates.size())
-    return "one relaxed count a template is needed";
   for (const Template &made : templates) {
     if (made.devices.size() != available.size())
       return "a template has other classes";
@@ -71,15 +85,6 @@ double secondsOfMix(const TemplateMix &mix, int64_t globalBatch) {
 
 namespace {
 
-/// Devices of each class, and of all where they are limited.
-ClassCounts needsOf(const Template &made, const MixProblem &problem) {
-  ClassCounts needs = made.devices;
-  if (problem.max_devices)
-    needs.push_back(
-        std::accumulate(made.devices.begin(), made.devices.end(), 0u));
-  return needs;
-}
-
 /// The most samples from any number of devices, template by template.
 class Knapsack {
 public:
@@ -102,16 +107,15 @@ public:
     return states;
   }
 
-  /// The most samples within `limit_s`.
-  double fill(double limit_s) {
+  /// The most samples within `limit_s`, with some of the templates.
+  double fill(double limit_s, llvm::ArrayRef<unsigned> candidates) {
     std::fill(samples.begin(), samples.end(), 0);
     std::fill(choices.begin(), choices.end(), nothing);
-    for (auto [index, made] : llvm::enumerate(problem.templates)) {
+    for (unsigned index : candidates) {
+      const Template &made = problem.templates[index];
       gain = static_cast<double>(made.microbatch_size) *
              static_cast<double>(made.microbatchesWithin(limit_s));
-      if (gain <= 0)
-        continue;
-      need = needsOf(made, problem);
+      need = problem.needsOf(made);
       choice = index;
       offset = 0;
       for (auto [count, stride] : llvm::zip_equal(need, strides))
@@ -126,7 +130,7 @@ public:
     for (size_t state = samples.size() - 1; choices[state] != nothing;) {
       ++copies[choices[state]];
       const Template &made = problem.templates[choices[state]];
-      ClassCounts needs = needsOf(made, problem);
+      ClassCounts needs = problem.needsOf(made);
       for (auto [count, stride] : llvm::zip_equal(needs, strides))
         state -= count * stride;
     }
@@ -165,11 +169,8 @@ private:
 class MixSolver {
 public:
   explicit MixSolver(const MixProblem &problem)
-      : problem(problem), remaining(problem.available),
-        fixed(problem.templates.size()), best(fixed) {
-    if (problem.max_devices)
-      remaining.push_back(*problem.max_devices);
-  }
+      : problem(problem), remaining(problem.rooms()),
+        fixed(problem.templates.size()), best(fixed) {}
 
   TemplateMix run() {
     // Each template alone is a mix.
@@ -180,27 +181,9 @@ public:
     }
     if (best_s == never)
       return {};
-    fixWholeParts();
-    Knapsack knapsack(problem, remaining);
     double low = problem.least_s, high = std::min(best_s, problem.limit_s);
-    // The first question is whether there is anything to find.
-    for (double asked = (1 - timeTolerance) * high;
-         high - low > timeTolerance * high && !problem.is_late();
-         asked = (low + high) / 2) {
-      double samples = knapsack.fill(asked);
-      for (auto [count, made] : llvm::zip_equal(fixed, problem.templates))
-        samples += static_cast<double>(count) *
-                   static_cast<double>(made.microbatch_size) *
-                   static_cast<double>(made.microbatchesWithin(asked));
-      if (samples < static_cast<double>(problem.global_batch)) {
-        low = asked;
-        continue;
-      }
-      std::vector<int64_t> copies = fixed;
-      knapsack.read(copies);
-      keep(copies);
-      high = std::min(asked, best_s);
-    }
+    if (relax(low, high))
+      askWhole(low, high);
     if (best_s >= problem.limit_s)
       return {};
     return mixOf(best);
@@ -210,7 +193,7 @@ private:
   /// How many more of a template there is room for.
   int64_t copiesLeft(size_t index) const {
     int64_t copies = std::numeric_limits<int64_t>::max();
-    ClassCounts needs = needsOf(problem.templates[index], problem);
+    ClassCounts needs = problem.needsOf(problem.templates[index]);
     for (auto [used, there] : llvm::zip_equal(needs, remaining))
       if (used)
         copies = std::min<int64_t>(copies, there / used);
@@ -225,6 +208,55 @@ private:
     return mix;
   }
 
+  /// Whether fractions of replicas are done before `high`; `low` then rises to
+  /// where they are not.
+  bool relax(double &low, double high) {
+    // The first question is whether there is anything to find.
+    for (double asked = (1 - timeTolerance) * high;
+         high - low > timeTolerance * high; asked = (low + high) / 2) {
+      MixRelaxation fractions = relaxMix(problem, asked);
+      if (fractions.samples < wanted()) {
+        low = asked;
+        continue;
+      }
+      relaxed = std::move(fractions.replicas);
+      high = asked;
+    }
+    return !relaxed.empty();
+  }
+
+  // The same with whole replicas.
+  void askWhole(double low, double high) {
+    fixWholeParts();
+    Knapsack knapsack(problem, remaining);
+    for (double asked = (1 - timeTolerance) * high;
+         high - low > timeTolerance * high && !problem.is_late();
+         asked = (low + high) / 2) {
+      // A template that loses more than there is to spare is in no such mix.
+      MixRelaxation fractions = relaxMix(problem, asked);
+      std::vector<unsigned> candidates;
+      double spare = fractions.samples * (1 + 1e-9) - wanted();
+      for (auto [index, loss] : llvm::enumerate(fractions.losses))
+        if (loss <= spare)
+          candidates.push_back(index);
+      double samples = knapsack.fill(asked, candidates);
+      for (auto [count, made] : llvm::zip_equal(fixed, problem.templates))
+        samples += static_cast<double>(count) *
+                   static_cast<double>(made.microbatch_size) *
+                   static_cast<double>(made.microbatchesWithin(asked));
+      if (samples < wanted()) {
+        low = asked;
+        continue;
+      }
+      std::vector<int64_t> copies = fixed;
+      knapsack.read(copies);
+      keep(copies);
+      high = std::min(asked, best_s);
+    }
+  }
+
+  double wanted() const { return static_cast<double>(problem.global_batch); }
+
   void keep(llvm::ArrayRef<int64_t> copies) {
     double seconds = secondsOfMix(mixOf(copies), problem.global_batch);
     if (seconds >= best_s)
@@ -235,7 +267,7 @@ private:
 
   void fix(size_t index, int64_t count) {
     fixed[index] += count;
-    ClassCounts needs = needsOf(problem.templates[index], problem);
+    ClassCounts needs = problem.needsOf(problem.templates[index]);
     for (auto [left, used] : llvm::zip_equal(remaining, needs))
       left -= count * used;
   }
@@ -249,10 +281,10 @@ private:
     if (states() <= problem.max_states)
       return;
     const ClassCounts all = remaining;
-    for (unsigned part = 1; part <= 16 && !problem.relaxed.empty(); ++part) {
+    for (unsigned part = 1; part <= 16; ++part) {
       remaining = all;
       std::fill(fixed.begin(), fixed.end(), 0);
-      for (auto [index, count] : llvm::enumerate(problem.relaxed))
+      for (auto [index, count] : llvm::enumerate(relaxed))
         fix(index,
             std::min<int64_t>(count * (part / 16.0) + 1e-6, copiesLeft(index)));
       if (states() <= problem.max_states)
@@ -262,9 +294,7 @@ private:
     std::vector<size_t> order(fixed.size());
     std::iota(order.begin(), order.end(), 0);
     auto part = [&](size_t index) {
-      return problem.relaxed.empty()
-                 ? 0
-                 : problem.relaxed[index] - std::floor(problem.relaxed[index]);
+      return relaxed[index] - std::floor(relaxed[index]);
     };
     llvm::sort(order, [&](size_t a, size_t b) {
       return part(a) != part(b) ? part(a) > part(b) : a < b;
@@ -289,6 +319,7 @@ private:
   const MixProblem &problem;
   ClassCounts remaining;
   std::vector<int64_t> fixed, best;
+  std::vector<double> relaxed; ///< replicas of each template
   double best_s = never;
 };
 

@@ -3,9 +3,10 @@
 // The whole numbers behind the relaxation: so many replicas of each of some
 // templates, within the devices that there are, that the batch is done first.
 // Within a given time a replica of a template does a known number of samples:
-// that is a knapsack with a dimension for each class, solved exactly where
-// there are few devices; the time is found by halving. Of many devices, most
-// are given to whole parts of the relaxation, and the knapsack has the rest.
+// that is a knapsack with a dimension for each class, and the time is found by
+// halving. Where replicas may be fractions it is a linear program, whose prices
+// leave few templates to the knapsack. That is exact where there are few
+// devices; of many, most go to whole parts of the linear program's solution.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,14 +23,16 @@ struct MixProblem {
   ClassCounts available;
   std::optional<unsigned> max_devices;
   std::vector<Template> templates;
-  /// How many replicas of each the relaxation has; empty: not known.
-  std::vector<double> relaxed;
   /// No mix is faster than the one, or wanted if not faster than the other.
   double least_s = 0, limit_s = std::numeric_limits<double>::infinity();
   /// Of the knapsack: numbers of devices of each class.
   size_t max_states = 20000;
   /// Whether to stop early with the best mix so far.
   std::function<bool()> is_late = [] { return false; };
+
+  /// Of each class, and of all devices where they are limited.
+  ClassCounts rooms() const;
+  ClassCounts needsOf(const Template &made) const;
 
   std::string check() const;
   std::string verify(const TemplateMix &mix) const;

@@ -1,6 +1,6 @@
 //===- MixProblemTest.cpp - whole numbers of replicas ---------------------===//
 
-#include "lib/Planner/MixProblem.h"
+#include "lib/Planner/MixRelaxation.h"
 #include "planner/Instances.h"
 
 #include "gmock/gmock.h"
@@ -28,7 +28,6 @@ MixProblem makeProblem(Random &random) {
     for (unsigned &count : made.devices)
       count = random.below(3);
     ++made.devices[random.below(classes)];
-    problem.relaxed.push_back(random.real(0, 2));
   }
   return problem;
 }
@@ -55,6 +54,42 @@ TEST(MixProblem, EqualsBruteForce) {
     EXPECT_LE(found, exact * (1 + 2e-3)) << round;
   }
   EXPECT_GT(solved, 700u);
+}
+
+// The relaxation does what the best mix does, and leaves none of its templates
+// out; what it has itself stays within the devices.
+TEST(MixProblem, RelaxationIsABound) {
+  Random random(10);
+  for (int round = 0; round < 1500; ++round) {
+    MixProblem problem = makeProblem(random);
+    TemplateMix best = solveMixByBruteForce(problem);
+    if (best.empty())
+      continue;
+    double seconds = secondsOfMix(best, problem.global_batch);
+    MixRelaxation relaxed = relaxMix(problem, seconds);
+    double batch = static_cast<double>(problem.global_batch);
+    EXPECT_GE(relaxed.samples, batch * (1 - 1e-9)) << round;
+    double samples = 0;
+    for (auto [index, made] : llvm::enumerate(problem.templates)) {
+      samples += relaxed.replicas[index] *
+                 static_cast<double>(made.microbatch_size *
+                                     made.microbatchesWithin(seconds));
+      EXPECT_GE(relaxed.losses[index], -1e-6) << round;
+      for (const CountedTemplate &entry : best)
+        if (entry.made.isSame(made) && entry.made.way_s == made.way_s &&
+            made.microbatchesWithin(seconds) > 0)
+          EXPECT_LE(relaxed.losses[index], relaxed.samples - batch + 1e-6)
+              << round;
+    }
+    EXPECT_NEAR(samples, relaxed.samples, 1e-6 * samples) << round;
+    ClassCounts rooms = problem.rooms();
+    for (size_t r = 0; r < rooms.size(); ++r) {
+      double used = 0;
+      for (auto [index, made] : llvm::enumerate(problem.templates))
+        used += relaxed.replicas[index] * problem.needsOf(made)[r];
+      EXPECT_LE(used, rooms[r] + 1e-6) << round;
+    }
+  }
 }
 
 // With few states, parts of the relaxation are fixed first: still a mix.

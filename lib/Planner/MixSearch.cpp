@@ -1,0 +1,242 @@
+//===- MixSearch.cpp - plans of whole numbers of templates ----------------===//
+
+#include "MixSearch.h"
+#include "EqualReplicas.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+
+namespace autohet {
+
+// More devices than this make a cluster a large one.
+static constexpr size_t manyDevices = 256;
+// So many plans of equal replicas are judged.
+static constexpr size_t maxEqualMixes = 4;
+// Numbers of devices of each class that small replicas have.
+static constexpr size_t maxSmallParts = 600;
+// Mixes of other numbers of replicas than was assumed.
+static constexpr unsigned replicaRounds = 3;
+// Rounds of running what was chosen, and of choosing again with what the judge
+// saw.
+static constexpr unsigned runRounds = 8, judgeRounds = 4;
+// States of the knapsack, for small and large clusters.
+static constexpr size_t fewStates = 20000, manyStates = 200000;
+
+MixSearch::MixSearch(Judge &judge, std::vector<int64_t> microbatchSizes)
+    : judge(judge), costs(judge.planCosts()), options(judge.plannerOptions()),
+      sizes(std::move(microbatchSizes)), available(costs.classes().counts()) {}
+
+TemplateSpace MixSearch::spaceFor(int64_t minReplicas,
+                                  int64_t maxReplicas) const {
+  TemplateSpace space = {costs, sizes, options.allow_recompute, minReplicas,
+                         maxReplicas};
+  space.is_state_spread = options.state_owner == "spread";
+  return space;
+}
+
+void MixSearch::add(Template made) {
+  if (llvm::none_of(pool,
+                    [&](const Template &other) { return made.isSame(other); }))
+    pool.push_back(std::move(made));
+}
+
+//===-- Equal and small replicas ------------------------------------------===//
+
+// All replicas alike: whole mixtures of one template are hard to find by
+// rounding.
+void MixSearch::addEqualReplicas(TemplateSearch &search, size_t least,
+                                 size_t most) {
+  const TemplateSpace &space = search.templates();
+  for (int64_t replicas = space.min_replicas; replicas <= space.max_replicas;
+       ++replicas) {
+    ClassCounts each = available, next = available;
+    for (unsigned &count : each)
+      count /= replicas;
+    for (unsigned &count : next)
+      count /= replicas + 1;
+    // One replica more of the same is better.
+    bool isMost = each != next || replicas == options.global_batch;
+    size_t count = partsOfDevices(each, most);
+    if (!isMost || count <= least || count > most)
+      continue;
+    for (int64_t size : sizes) {
+      int64_t microbatches = options.global_batch / (size * replicas);
+      if (microbatches < 1 || judge.isLate())
+        break;
+      std::optional<Template> made = search.withDevices(each, size);
+      if (!made)
+        break; // larger ones need more memory
+      add(*made);
+      runTemplate(*made, costs, microbatches);
+      equalMixes.push_back({std::move(*made), replicas});
+    }
+  }
+}
+
+void MixSearch::judgeEqual() {
+  auto seconds = [&](const CountedTemplate &entry) {
+    return secondsOfMix({entry}, options.global_batch);
+  };
+  llvm::sort(equalMixes,
+             [&](const CountedTemplate &a, const CountedTemplate &b) {
+               return std::make_pair(seconds(a), a.replicas) <
+                      std::make_pair(seconds(b), b.replicas);
+             });
+  for (const CountedTemplate &entry :
+       llvm::ArrayRef(equalMixes).take_front(maxEqualMixes)) {
+    TemplateMix mix = {entry};
+    if (!judge.isLate())
+      judgeMix(mix);
+  }
+}
+
+// Few devices of each class, in about the proportion that there are.
+void MixSearch::addSmallReplicas(TemplateSearch &search) {
+  ClassCounts most(available.size());
+  while (true) {
+    std::optional<size_t> scarcest;
+    auto left = [&](size_t index) {
+      return static_cast<double>(available[index]) / (most[index] + 1);
+    };
+    for (size_t index = 0; index < most.size(); ++index)
+      if (most[index] < available[index] &&
+          (!scarcest || left(index) > left(*scarcest)))
+        scarcest = index;
+    if (!scarcest)
+      break;
+    ++most[*scarcest];
+    if (partsOfDevices(most, maxSmallParts) > maxSmallParts) {
+      --most[*scarcest];
+      break;
+    }
+  }
+  ClassCounts devices(most.size());
+  while (!judge.isLate()) {
+    size_t digit = 0;
+    while (digit < most.size() && devices[digit] == most[digit])
+      devices[digit++] = 0;
+    if (digit == most.size())
+      return;
+    ++devices[digit];
+    for (int64_t size : sizes) {
+      std::optional<Template> made = search.withDevices(devices, size);
+      if (!made)
+        break; // larger ones need more memory
+      add(std::move(*made));
+    }
+  }
+}
+
+//===-- Mixes -------------------------------------------------------------===//
+
+// What replicas exchange and how much state each holds depends on how many
+// there are: solve again until that is what was assumed.
+void MixSearch::run(int64_t replicas) {
+  for (unsigned round = 0; round < replicaRounds && !judge.isLate(); ++round)
+    if (!mixed.insert(replicas).second || !runMixes(replicas))
+      return;
+}
+
+MixProblem MixSearch::makeProblem(int64_t replicas) const {
+  TemplateSpace space = spaceFor(replicas, replicas);
+  space.are_stages_apart = true;
+  MixProblem problem;
+  problem.global_batch = options.global_batch;
+  problem.available = available;
+  problem.max_devices = options.max_devices;
+  problem.max_states =
+      costs.machines().devices().size() <= manyDevices ? fewStates : manyStates;
+  problem.is_late = [this] { return judge.isLate(); };
+  for (const Template &made : pool) {
+    if (!checkTemplate(made, space, space.ownedAtBest()).empty())
+      continue;
+    problem.templates.push_back(made);
+    measureTemplate(problem.templates.back(), space);
+  }
+  return problem;
+}
+
+// Whether there was a mix; `replicas` is then how many it has.
+bool MixSearch::runMixes(int64_t &replicas) {
+  MixProblem problem = makeProblem(replicas);
+  std::vector<bool> isRun(problem.templates.size());
+  bool isAny = false;
+  for (unsigned round = 0; round < judgeRounds && !judge.isLate(); ++round) {
+    problem.limit_s = judge.bestSeconds();
+    TemplateMix mix = solveMix(problem);
+    // The recurrence is a little short of what schedules reach: run what was
+    // chosen, and choose again.
+    for (unsigned run = 0; run < runRounds && runChosen(mix, problem, isRun);
+         ++run)
+      mix = solveMix(problem);
+    if (mix.empty())
+      break;
+    isAny = true;
+    judgeMix(mix);
+    replicas = replicaCount(mix);
+    for (const CountedTemplate &entry : mix)
+      for (Template &made : problem.templates)
+        if (made.isSame(entry.made))
+          made = entry.made;
+  }
+  return isAny;
+}
+
+bool MixSearch::runChosen(const TemplateMix &mix, MixProblem &problem,
+                          std::vector<bool> &isRun) const {
+  double seconds = secondsOfMix(mix, options.global_batch);
+  bool isAny = false;
+  for (auto [index, made] : llvm::enumerate(problem.templates)) {
+    if (isRun[index] ||
+        llvm::none_of(mix, [&made = made](const CountedTemplate &entry) {
+          return entry.made.isSame(made);
+        }))
+      continue;
+    runTemplate(made, costs, made.microbatchesWithin(seconds));
+    isRun[index] = isAny = true;
+  }
+  return isAny;
+}
+
+// Templates get the times that the judge saw under the best placement.
+void MixSearch::judgeMix(TemplateMix &mix) {
+  // Replicas too slow to do even one microbatch in time only hold others up.
+  double seconds = secondsOfMix(mix, options.global_batch);
+  TemplateMix used;
+  for (const CountedTemplate &entry : mix)
+    if (entry.made.microbatchesWithin(seconds * (1 + 1e-9)) > 0)
+      used.push_back(entry);
+  std::vector<ReplicaLine> lines;
+  for (const CountedTemplate &entry : used)
+    for (int64_t i = 0; i < entry.replicas; ++i)
+      lines.push_back({entry.made.pace_s, entry.made.way_s, entry.made.rest_s});
+  bool isPlaced = false;
+  SeenReplicas best;
+  for (PlacementOrder order :
+       {PlacementOrder::ByReplica, PlacementOrder::ByStage,
+        PlacementOrder::BySize}) {
+    if (order == PlacementOrder::BySize && isPlaced)
+      continue;
+    std::optional<ResolvedPlan> plan = placeTemplates(used, costs, order);
+    if (!plan)
+      continue;
+    isPlaced = true;
+    SeenReplicas seen = judge.considerCounts(std::move(*plan), lines);
+    if (seen.step_s < best.step_s)
+      best = std::move(seen);
+  }
+  mix = std::move(used);
+  if (best.lines.empty())
+    return;
+  llvm::ArrayRef<ReplicaLine> left = best.lines;
+  for (CountedTemplate &entry : mix) {
+    entry.made.pace_s = entry.made.rest_s = 0;
+    for (const ReplicaLine &line : left.take_front(entry.replicas)) {
+      entry.made.pace_s = std::max(entry.made.pace_s, line.period_s);
+      entry.made.rest_s = std::max(entry.made.rest_s, line.rest_s);
+    }
+    left = left.drop_front(entry.replicas);
+  }
+}
+
+} // namespace autohet
