@@ -36,8 +36,7 @@ struct Node {
 
 class Writer {
 public:
-  explicit Writer(const CompiledJob &job)
-      : job(job), context(job.module.getContext()) {}
+  explicit Writer(const CompiledJob &job) : job(job), module(job.module) {}
 
   LogicalResult write();
 
@@ -48,13 +47,13 @@ private:
   LogicalResult linkNodes();
   LogicalResult describe();
 
-  Report describeJob() const;
+  Report describeJob();
   LogicalResult error(llvm::Error problem) {
-    return emitProblem(context, std::move(problem));
+    return emitProblem(*module.getContext(), std::move(problem));
   }
 
   const CompiledJob &job;
-  MLIRContext *context;
+  ModuleOp module;
   ManifestFacts facts;
   std::vector<Node> nodes;
   std::string hashed; ///< all that decides what is computed
@@ -123,8 +122,8 @@ LogicalResult Writer::collectNodes() {
   ofAll.optimizer = optimizerName(job.plan.optimizer).str();
   ofAll.objective = job.options.inference ? "none" : job.options.objective;
   ofAll.ignoreIndex = job.options.modelFile.ignore_index;
-  ofAll.sequenceLength = findSequenceLength(job.module);
-  SmallVector<exec::ProgramOp> programs(job.module.getOps<exec::ProgramOp>());
+  ofAll.sequenceLength = findSequenceLength(module);
+  SmallVector<exec::ProgramOp> programs(module.getOps<exec::ProgramOp>());
   llvm::sort(programs, [](exec::ProgramOp a, exec::ProgramOp b) {
     return a.getRank() < b.getRank();
   });
@@ -164,12 +163,12 @@ LogicalResult Writer::linkNodes() {
 }
 
 /// The planned report, with the memory that the programs have.
-Report Writer::describeJob() const {
+Report Writer::describeJob() {
   Report report = describePlan(facts.name, job.planned, job.units, job.cluster);
   report.comparison.insert(report.comparison.begin(),
                            {"the programs, simulated", job.simulated_s});
   for (ReportDevice &device : report.devices) {
-    auto program = job.module.lookupSymbol<exec::ProgramOp>(device.name);
+    auto program = module.lookupSymbol<exec::ProgramOp>(device.name);
     if (!program)
       continue;
     MemoryUse use = memoryUse(program);
@@ -185,16 +184,16 @@ Report Writer::describeJob() const {
 
 LogicalResult Writer::describe() {
   llvm::StringSet<> trained;
-  job.module->walk([&](exec::ParameterOp parameter) {
+  module->walk([&](exec::ParameterOp parameter) {
     if (parameter.getGradient())
       trained.insert(parameter.getName());
   });
   llvm::Expected<std::string> weights =
-      formatWeightsIndex(job.module, job.units.structure_hash, trained);
+      formatWeightsIndex(module, job.units.structure_hash, trained);
   if (!weights)
     return error(weights.takeError());
   llvm::Expected<std::string> bytecode =
-      formatPrograms(job.module, job.options.machines);
+      formatPrograms(module, job.options.machines);
   if (!bytecode)
     return error(bytecode.takeError());
   for (auto [name, text] :
