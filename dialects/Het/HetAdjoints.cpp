@@ -1,10 +1,10 @@
-//===- HetAdjoints.cpp - gradients of products, norms, attention, shapes
-//----===//
+//===- HetAdjoints.cpp - gradients of products, norms, attention ----------===//
 //
 // Each op builds the gradients of its operands; HetAdjointsElementwise.cpp has
-// those of the elementwise ops. Adjoints are het ops again, so that kernels,
-// costs and sharding rules need no second set. A gradient that cannot be built
-// is an error at the forward op: never a silent zero.
+// those of the elementwise ops, HetAdjointsIndex.cpp those of lookups and
+// views. Adjoints are het ops again, so that kernels, costs and sharding rules
+// need no second set. A gradient that cannot be built is an error at the
+// forward op: never a silent zero.
 //
 //===----------------------------------------------------------------------===//
 
@@ -287,80 +287,6 @@ LogicalResult RotaryOp::buildAdjoint(OpBuilder &b, ArrayRef<Value> g,
   if (wanted[0])
     out[0] = RotaryOp::create(b, getLoc(), g[0], getCos(), getSin(),
                               getInterleaved(), !getInverse());
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Index and shape
-//===----------------------------------------------------------------------===//
-
-LogicalResult EmbeddingOp::buildAdjoint(OpBuilder &b, ArrayRef<Value> g,
-                                        ArrayRef<bool> wanted, Gradients &out) {
-  if (wanted[0])
-    out[0] = EmbeddingBackwardOp::create(
-        b, getLoc(), getIds(), g[0],
-        b.getI64IntegerAttr(typeOf(getTable()).getDimSize(0)),
-        getFirstRowAttr());
-  return success();
-}
-
-LogicalResult ReshapeOp::buildAdjoint(OpBuilder &b, ArrayRef<Value> g,
-                                      ArrayRef<bool> wanted, Gradients &out) {
-  if (wanted[0])
-    out[0] =
-        ReshapeOp::create(b, getLoc(), g[0], typeOf(getOperand()).getShape());
-  return success();
-}
-
-LogicalResult TransposeOp::buildAdjoint(OpBuilder &b, ArrayRef<Value> g,
-                                        ArrayRef<bool> wanted, Gradients &out) {
-  if (!wanted[0])
-    return success();
-  SmallVector<int64_t> inverse(getPermutation().size());
-  for (auto [to, from] : llvm::enumerate(getPermutation()))
-    inverse[from] = to;
-  out[0] = TransposeOp::create(b, getLoc(), g[0], inverse);
-  return success();
-}
-
-LogicalResult BroadcastOp::buildAdjoint(OpBuilder &b, ArrayRef<Value> g,
-                                        ArrayRef<bool> wanted, Gradients &out) {
-  if (wanted[0])
-    out[0] = reduceToType(b, getLoc(), g[0], typeOf(getOperand()));
-  return success();
-}
-
-LogicalResult SliceOp::buildAdjoint(OpBuilder &b, ArrayRef<Value> g,
-                                    ArrayRef<bool> wanted, Gradients &out) {
-  if (wanted[0])
-    out[0] =
-        SliceBackwardOp::create(b, getLoc(), g[0], getOffsets(), getStrides(),
-                                typeOf(getOperand()).getShape());
-  return success();
-}
-
-LogicalResult ConcatOp::buildAdjoint(OpBuilder &b, ArrayRef<Value> g,
-                                     ArrayRef<bool> wanted, Gradients &out) {
-  SmallVector<int64_t> offsets(getType().getRank(), 0),
-      ones(getType().getRank(), 1);
-  for (auto [i, part] : llvm::enumerate(getParts())) {
-    ArrayRef<int64_t> sizes = typeOf(part).getShape();
-    if (wanted[i])
-      out[i] = SliceOp::create(b, getLoc(), g[0], offsets, sizes, ones);
-    offsets[getDim()] += sizes[getDim()];
-  }
-  return success();
-}
-
-/// Each element is in the sums from its place on: the same sums backwards.
-LogicalResult CumulativeSumOp::buildAdjoint(OpBuilder &b,
-                                            ArrayRef<Value> resultGradients,
-                                            ArrayRef<bool> wanted,
-                                            Gradients &operandGradients) {
-  if (wanted[0])
-    operandGradients[0] =
-        CumulativeSumOp::create(b, getLoc(), resultGradients[0], getDim(),
-                                getExclusive(), !getReverse());
   return success();
 }
 

@@ -55,10 +55,11 @@ def Het_CumulativeSumOp : Het_DifferentiableOp<"cumulative_sum"> {
   let hasVerifier = 1;
 }
 
-def Het_TopKOp : Het_PureOp<"top_k"> {
+def Het_TopKOp : Het_DifferentiableOp<"top_k"> {
   let summary = "The k largest or smallest elements of each row, in order, and their places";
   let description = [{
     Along the last dim; of equal elements the one that comes first comes first.
+    Values are differentiable, places are constants to calculus.
 
     Constraints: (C1) `k` is between 0 and the operand's last extent.
 

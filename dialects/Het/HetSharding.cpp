@@ -11,6 +11,7 @@
 //                       -> [B H <s> <e>] [B H <s>]
 //   embedding         [v H] [I] -> [I H]; v by first_row
 //   its adjoint       [i] [i H] -> [V H]; V by first_row
+//   top_k             [R <n>] -> [R <k>] [R <k>]
 //   cross_entropy     [R <v>] [R] -> [] [R]
 //   its adjoint       [R V] [R] [R] [] -> [R V]; V by first_class
 //
@@ -153,7 +154,6 @@ ShardingRule ArgReduceOp::getShardingRule() {
 ShardingRule CumulativeSumOp::getShardingRule() {
   return RuleBuilder(*this).take();
 }
-ShardingRule TopKOp::getShardingRule() { return RuleBuilder(*this).take(); }
 ShardingRule ScatterNdOp::getShardingRule() {
   return RuleBuilder(*this).take();
 }
@@ -444,6 +444,21 @@ ShardingRule EmbeddingBackwardOp::getShardingRule() {
   factors.push_back(b.parallel(b.shapeOf(1).back()));
   b.operand(1, factors);
   b.result(0, {b.parallel(b.resultShapeOf(0)[0]), factors.back()});
+  return b.take();
+}
+
+/// Rows are independent, a row is whole.
+ShardingRule TopKOp::getShardingRule() {
+  RuleBuilder b(*this);
+  SmallVector<unsigned> rows = b.parallel(b.shapeOf(0).drop_back());
+  int64_t last = rows.size();
+  b.operand(0, rows);
+  b.operand(0, last, b.blocked(b.shapeOf(0).back()));
+  unsigned chosen = b.blocked(b.resultShapeOf(0).back());
+  for (unsigned i : {0, 1}) {
+    b.result(i, rows);
+    b.result(i, last, chosen);
+  }
   return b.take();
 }
 

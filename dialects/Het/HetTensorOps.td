@@ -118,12 +118,12 @@ def Het_EmbeddingBackwardOp : Het_PureOp<"embedding_backward"> {
   let extraClassDeclaration = Het_BecomesShard;
 }
 
-def Het_GatherOp : Het_PureOp<"gather"> {
+def Het_GatherOp : Het_DifferentiableOp<"gather"> {
   let summary = "Slices of a tensor, by index along one dim";
   let description = [{
     As ONNX Gather: the result's shape is the operand's with dim `dim` replaced
     by the indices' shape. Negative indices count from the end. Of float tables
-    that are trained, `het.embedding` is the differentiable form.
+    of rank 2, `het.embedding` is the form that can be divided by rows.
 
     Constraints: (C1) `dim` is a dim of the operand.
 
@@ -138,7 +138,7 @@ def Het_GatherOp : Het_PureOp<"gather"> {
   let hasFolder = 1;
 }
 
-def Het_GatherNdOp : Het_PureOp<"gather_nd"> {
+def Het_GatherNdOp : Het_DifferentiableOp<"gather_nd"> {
   let summary = "Elements or slices of a tensor, by index tuples";
   let description = [{
     As ONNX GatherND: the last dim of `indices` holds index tuples into the dims

@@ -45,7 +45,7 @@ std::optional<int64_t> autohet::resultDim(Operation *op, unsigned operand,
   int64_t shift = typeOf(op->getResult(0)).getRank() - rank;
   using Result = std::optional<int64_t>;
   return llvm::TypeSwitch<Operation *, Result>(op)
-      .Case<SoftmaxOp, LayerNormOp, RmsNormOp, RotaryOp, AttentionOp>(
+      .Case<SoftmaxOp, LayerNormOp, RmsNormOp, RotaryOp, AttentionOp, TopKOp>(
           [&](auto) { return operand == 0 ? Result(dim) : std::nullopt; })
       .Case([&](TransposeOp op) {
         const auto *at = llvm::find(op.getPermutation(), dim);
@@ -116,9 +116,6 @@ void BatchPlaces::add(Value value, BatchPlace place) {
 void BatchPlaces::follow(Operation *op) {
   if (auto reshape = dyn_cast<ReshapeOp>(op))
     return followReshape(reshape);
-  if (op->getNumResults() == 0)
-    return;
-  auto result = typeOf(op->getResult(0));
   for (OpOperand &operand : op->getOpOperands()) {
     auto known = places.find(operand.get());
     if (known == places.end())
@@ -126,9 +123,13 @@ void BatchPlaces::follow(Operation *op) {
     // Adding to the map moves what it holds.
     for (BatchPlace place : SmallVector<BatchPlace, 1>(known->second)) {
       auto dim = resultDim(op, operand.getOperandNumber(), place.dim);
-      if (dim && result.getDimSize(*dim) ==
-                     typeOf(operand.get()).getDimSize(place.dim))
-        add(op->getResult(0), {*dim, place.outer, place.inner});
+      if (!dim)
+        continue;
+      for (Value result : op->getResults())
+        if (*dim < typeOf(result).getRank() &&
+            typeOf(result).getDimSize(*dim) ==
+                typeOf(operand.get()).getDimSize(place.dim))
+          add(result, {*dim, place.outer, place.inner});
     }
   }
 }

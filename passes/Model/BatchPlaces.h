@@ -49,7 +49,7 @@ private:
   llvm::DenseMap<mlir::Value, llvm::SmallVector<BatchPlace, 1>> places;
 };
 
-/// The dim of an op's first result that dim `dim` of operand number `operand`
+/// The dim of an op's results that dim `dim` of operand number `operand`
 /// becomes, where it stays a dim of its own.
 std::optional<int64_t> resultDim(mlir::Operation *op, unsigned operand,
                                  int64_t dim);

@@ -179,6 +179,22 @@ autohet::matchQuotientByRoot(Value value) {
   return std::nullopt;
 }
 
+bool autohet::isPlaceWithin(Value value, int64_t extent) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_present<ReshapeOp, TransposeOp, BroadcastOp, SliceOp>(op))
+    return isPlaceWithin(op->getOperand(0), extent);
+  // Places are counted with 64 bits; a cast to 32 would have to hold them.
+  if (auto cast = dyn_cast_if_present<CastOp>(op))
+    return typeOf(value).getElementTypeBitWidth() >= 32 &&
+           extent <= INT32_MAX && isPlaceWithin(cast.getOperand(), extent);
+  if (auto top = dyn_cast_if_present<TopKOp>(op))
+    return value == top.getIndices() &&
+           typeOf(top.getOperand()).getShape().back() <= extent;
+  if (auto best = dyn_cast_if_present<ArgReduceOp>(op))
+    return typeOf(best.getOperand()).getDimSize(best.getDim()) <= extent;
+  return false;
+}
+
 LogicalResult autohet::applyModelPatterns(Operation *root,
                                           RewritePatternSet patterns,
                                           bool *changed) {

@@ -55,6 +55,10 @@ mlir::Value matchLastMean(mlir::Value value);
 std::optional<std::pair<mlir::Value, mlir::Value>>
 matchQuotientByRoot(mlir::Value value);
 
+/// Whether integers are known to be at least 0 and below `extent`: places of a
+/// largest element, or of the k largest, among so many.
+bool isPlaceWithin(mlir::Value value, int64_t extent);
+
 /// Runs patterns together with het's canonicalization until nothing changes;
 /// `changed`: whether something did.
 llvm::LogicalResult applyModelPatterns(mlir::Operation *root,

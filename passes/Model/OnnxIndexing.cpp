@@ -132,6 +132,13 @@ static LogicalResult convertGatherNd(OnnxNode &node, Results &results) {
       return success();
     }
   }
+  // Tuples of one index are indices: of experts' weights, say.
+  if (tuple == 1 && batchDims == 0) {
+    Value indices = node.reshape(node.operand(1), node.shape(1).drop_back());
+    results.push_back(
+        node.create<het::GatherOp>(node.operand(0), indices, int64_t(0)));
+    return success();
+  }
   results.push_back(node.create<het::GatherNdOp>(node.operand(0),
                                                  node.operand(1), batchDims));
   return success();

@@ -93,10 +93,7 @@ LogicalResult OnnxToHet::findUnsupported(func::FuncOp graph) {
   Location first = graph.getLoc();
   for (auto node : graph.getOps<onnx::NodeOp>()) {
     std::string name = qualifiedName(node);
-    // Experts are chosen by it: trained, they would need gradients through the
-    // rows that they were given.
-    bool isUntrainable = name == "TopK" && !inference;
-    if (handlers.count(name) && !isUntrainable)
+    if (handlers.count(name))
       continue;
     if (counts.empty())
       first = node.getLoc();

@@ -107,7 +107,9 @@ def SimplifyGathers : Pass<"het-simplify-gathers", "::mlir::func::FuncOp"> {
     *Does*: a `het.gather` or `het.gather_nd` whose indices are a constant that
     counts (each index is affine in its position) becomes slice, reshape,
     transpose and broadcast. A padding mask that is read at "row b, column t"
-    is thereby seen to keep its batch dim.
+    is thereby seen to keep its batch dim. So is a row of each sample: by tuples
+    that begin with the sample's number, or by its place in samples laid end to
+    end; it becomes a `het.gather_nd` whose batch dims pair samples.
 
     *Ensures*: a gather that is left depends on data, or on a constant that
     permutes.

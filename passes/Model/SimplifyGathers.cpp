@@ -5,7 +5,8 @@
 // the row and the column, or Gather from the flattened mask at row * length +
 // column. Once the dims are bound the indices are constants that only count, so
 // the lookup is a slice, a reshape or a broadcast, and the batch dim is seen to
-// stay one. Where only the number of the row is constant, rows are paired.
+// stay one. Where only the number of the row is constant, rows are paired; so
+// are rows of samples laid end to end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -246,10 +247,65 @@ struct PairRows : OpRewritePattern<GatherNdOp> {
   }
 };
 
+/// Rows of samples that are laid end to end, by a place in each: row
+/// `length * sample + place` of [samples * length, ...]. Places are known to
+/// lie within a sample, so that each stays in its own.
+template <typename OpT>
+struct UnmergeRows : OpRewritePattern<OpT> {
+  using OpRewritePattern<OpT>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpT op,
+                                PatternRewriter &rewriter) const override {
+    auto merged = op->getOperand(0).template getDefiningOp<ReshapeOp>();
+    auto sum = op->getOperand(1).template getDefiningOp<AddOp>();
+    if (!merged || !sum || dimOf(op) != 0)
+      return failure();
+    ArrayRef<int64_t> apart = typeOf(merged.getOperand()).getShape();
+    if (apart.size() != merged.getShape().size() + 1 ||
+        apart[0] * apart[1] != merged.getShape()[0])
+      return failure();
+    auto indices = typeOf(sum.getResult());
+    for (auto [first, place] : {std::pair(sum.getLhs(), sum.getRhs()),
+                                std::pair(sum.getRhs(), sum.getLhs())}) {
+      if (!isFirstRow(first, indices, apart[0], apart[1]) ||
+          typeOf(place) != indices || !isPlaceWithin(place, apart[1]))
+        continue;
+      SmallVector<int64_t> tuples(indices.getShape());
+      tuples.push_back(1);
+      rewriter.replaceOpWithNewOp<GatherNdOp>(
+          op, merged.getOperand(),
+          ReshapeOp::create(rewriter, op.getLoc(), place, tuples),
+          /*batch_dims=*/1);
+      return success();
+    }
+    return failure();
+  }
+
+  static int64_t dimOf(GatherOp op) { return op.getDim(); }
+  static int64_t dimOf(EmbeddingOp) { return 0; }
+
+  /// Whether a constant that is added to indices [samples, ...] is the number
+  /// of the first row of each sample.
+  static bool isFirstRow(Value value, RankedTensorType indices, int64_t samples,
+                         int64_t length) {
+    auto values = constantIndices(value);
+    ArrayRef<int64_t> shape = typeOf(value).getShape();
+    if (!values || shape.empty() ||
+        int64_t(shape.size()) != indices.getRank() || shape[0] != samples)
+      return false;
+    int64_t inner = int64_t(values->size()) / samples;
+    return llvm::all_of(llvm::enumerate(*values), [&](auto entry) {
+      return entry.value() == int64_t(entry.index()) / inner * length;
+    });
+  }
+};
+
 struct SimplifyGathers : autohet::impl::SimplifyGathersBase<SimplifyGathers> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<GatherToViews, GatherNdToViews, PairRows>(&getContext());
+    patterns.add<GatherToViews, GatherNdToViews, PairRows,
+                 UnmergeRows<GatherOp>, UnmergeRows<EmbeddingOp>>(
+        &getContext());
     if (failed(applyModelPatterns(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -205,7 +205,7 @@ struct SinkThroughRows : OpRewritePattern<OpT> {
   }
 
   static bool keepsDim(OpT op, int64_t dim) {
-    // Softmax and the norms work along the last dim.
+    // Softmax, the norms and the choice of k work along the last dim.
     if constexpr (std::is_same_v<OpT, EmbeddingOp> ||
                   std::is_same_v<OpT, DropoutOp>)
       return true;
@@ -229,6 +229,26 @@ struct SinkThroughTranspose : OpRewritePattern<TransposeOp> {
     rewriter.replaceOp(op,
                        mergeAgain(rewriter, *flattening, result, op.getType(),
                                   to - op.getPermutation().begin()));
+    return success();
+  }
+};
+
+/// The rows that merged indices choose: [batch * sequence] of them give
+/// [batch * sequence, row].
+struct SinkThroughGather : OpRewritePattern<GatherOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherOp op,
+                                PatternRewriter &rewriter) const override {
+    auto flattening = Flattening::match(op.getIndices());
+    if (!flattening)
+      return failure();
+    int64_t dim = op.getDim();
+    Value result =
+        GatherOp::create(rewriter, op.getLoc(), op.getOperand(),
+                         takeApart(rewriter, op.getLoc(), *flattening), dim);
+    rewriter.replaceOp(op, mergeAgain(rewriter, *flattening, result,
+                                      typeOf(op.getResult()),
+                                      dim + flattening->dim));
     return success();
   }
 };
@@ -426,6 +446,7 @@ struct Unflatten : autohet::impl::UnflattenBase<Unflatten> {
       patterns.add<SinkThroughElementwise, SinkThroughRows<SoftmaxOp>,
                    SinkThroughRows<LayerNormOp>, SinkThroughRows<RmsNormOp>,
                    SinkThroughRows<DropoutOp>, SinkThroughRows<EmbeddingOp>,
+                   SinkThroughRows<TopKOp>, SinkThroughGather,
                    SinkThroughTranspose, SinkThroughReduce, SinkThroughSlice,
                    SinkThroughConcat, SinkThroughBroadcast, SinkThroughMatmul,
                    FoldTransposeIntoMatmul>(&getContext());

@@ -23,8 +23,6 @@ SOURCE = re.compile(
 )
 REFUSED = {
     "gpt2-fresh-init": r"constant '[^']+' is used \d+ times as a parameter .* --shared ",
-    "mixtral-dynamo20": r"unsupported ops: TopK \(2\)",
-    "mixtral-ts17": r"unsupported ops: TopK \(2\)",
 }
 
 

@@ -21,13 +21,13 @@ from harness import write_safetensors
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Besides: gpt-masks, whose outputs are what gpt-dropout's dropouts give.
-NAMES = ("gpt", "gpt-untied", "gpt-awkward", "gpt-dropout", "bert", "bert-untied", "llama", "llama-tied")
+NAMES = ("gpt", "gpt-untied", "gpt-awkward", "gpt-dropout", "bert", "bert-untied", "llama", "llama-tied", "mixtral")
 
 
 # Of matrices and biases. Where steps of lr 0.1 are close to instability, rounding
 # grows up to fivefold a step: after ten, one process would differ from itself
 # with another microbatch by more than equality.py allows.
-DEVIATIONS = {"gpt": np.float32(0.1), "bert": np.float32(0.05), "llama": np.float32(0.05)}
+DEVIATIONS = {"gpt": np.float32(0.1), "bert": np.float32(0.05), "llama": np.float32(0.05), "mixtral": np.float32(0.05)}
 
 
 def zero_gradient(name: str, shape: Tuple[int, ...]) -> np.ndarray:
@@ -106,8 +106,8 @@ def write_model(name: str, path: str, seed: int = 1) -> None:
     if variant == "masks":
         show_dropout(model.graph)
     for tensor in model.graph.initializer:
-        if not tensor.name.endswith((".weight", ".bias")):
-            continue
+        if tensor.raw_data or not tensor.dims:
+            continue  # no parameter: those have no elements yet
         values = generator(seed, tensor.name).standard_normal(tuple(tensor.dims), np.float32) * DEVIATIONS[base]
         if len(tensor.dims) == 1 and tensor.name.endswith(".weight"):
             values += 1  # a norm's

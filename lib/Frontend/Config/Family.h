@@ -33,6 +33,7 @@ std::unique_ptr<Family> createBert();
 std::unique_ptr<Family> createLlama();
 std::unique_ptr<Family> createMetaLlama(); ///< params.json of the first release
 std::unique_ptr<Family> createMistral();
+std::unique_ptr<Family> createMixtral();
 std::unique_ptr<Family> createQwen2();
 std::unique_ptr<Family> createQwen3();
 std::unique_ptr<Family> createGemma();

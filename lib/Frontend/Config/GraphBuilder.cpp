@@ -155,6 +155,29 @@ Value GraphBuilder::activate(Activation kind, Value x) {
   llvm_unreachable("covered switch");
 }
 
+Value GraphBuilder::topShares(Value logits, int64_t count) {
+  RankedTensorType type = typeOf(logits);
+  int64_t last = type.getRank() - 1, choices = type.getShape().back();
+  Value all = het::SoftmaxOp::create(builder, loc, logits);
+  auto top = het::TopKOp::create(builder, loc, all, count, /*largest=*/true);
+  Value sum =
+      het::ReduceOp::create(builder, loc, het::ReduceKind::sum, top.getValues(),
+                            ArrayRef<int64_t>{last}, /*keep=*/true);
+  Value shares = het::DivOp::create(builder, loc, top.getValues(), sum);
+  // [..., count, 1] against [choices]: each share at its own place.
+  SmallVector<int64_t> apart(typeOf(shares).getShape());
+  apart.push_back(1);
+  Value numbers = het::IotaOp::create(builder, loc, uint64_t(0), uint64_t(1),
+                                      uint64_t(choices), builder.getI64Type());
+  Value isIt =
+      het::CompareOp::create(builder, loc, het::ComparePredicate::eq,
+                             reshape(top.getIndices(), apart), numbers);
+  Value spread = het::SelectOp::create(builder, loc, isIt,
+                                       reshape(shares, apart), scalar(0));
+  return het::ReduceOp::create(builder, loc, het::ReduceKind::sum, spread,
+                               ArrayRef<int64_t>{last}, /*keep=*/false);
+}
+
 Value GraphBuilder::dropout(Value x, double p) {
   if (p == 0 || !options.dropout)
     return x;

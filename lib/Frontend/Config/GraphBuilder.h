@@ -80,6 +80,9 @@ public:
   mlir::Value multiply(mlir::Value left, mlir::Value right);
   mlir::Value scalar(double value);
   mlir::Value activate(Activation kind, mlir::Value x);
+  /// Of the softmax over the last dim the `count` largest, divided by their
+  /// sum; the others are 0.
+  mlir::Value topShares(mlir::Value logits, int64_t count);
   /// `x` itself where `p` is 0 or dropout is off.
   mlir::Value dropout(mlir::Value x, double p);
   mlir::Value reshape(mlir::Value x, llvm::ArrayRef<int64_t> shape);

@@ -82,11 +82,11 @@ struct FamilyEntry {
   std::unique_ptr<Family> (*create)();
 };
 constexpr FamilyEntry families[] = {
-    {"gpt2", createGpt2},   {"bert", createBert},
-    {"llama", createLlama}, {"mistral", createMistral},
-    {"qwen2", createQwen2}, {"qwen3", createQwen3},
-    {"gemma", createGemma}, {"gpt_neox", createGptNeox},
-    {"phi", createPhi},
+    {"gpt2", createGpt2},        {"bert", createBert},
+    {"llama", createLlama},      {"mistral", createMistral},
+    {"mixtral", createMixtral},  {"qwen2", createQwen2},
+    {"qwen3", createQwen3},      {"gemma", createGemma},
+    {"gpt_neox", createGptNeox}, {"phi", createPhi},
 };
 
 /// Nothing here changes what a training step computes in float32: names, ids
@@ -163,12 +163,6 @@ std::unique_ptr<Family> findFamily(const Tree &tree, ErrorList &errors) {
     errors.add(tree.location,
                "has no 'model_type', and its keys do not tell the family; "
                "known families: " +
-                   llvm::join(known, ", "));
-  else if (name == "mixtral")
-    errors.add(type->location,
-               "'mixtral' is not supported: which experts a token meets is "
-               "decided as it runs, for which there is no operation yet; known "
-               "families: " +
                    llvm::join(known, ", "));
   else
     errors.add(type->location,

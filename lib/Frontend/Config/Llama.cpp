@@ -6,90 +6,27 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Family.h"
-#include "Rotary.h"
+#include "Llama.h"
 
 #include <cmath>
 
 using namespace mlir;
 
 namespace autohet::config {
-namespace {
-
-/// How the tensors of a checkpoint are called.
-struct Names {
-  const char *embedding, *layer, *attention_norm, *query, *key, *value, *output,
-      *mlp_norm, *gate, *up, *down, *norm, *head;
-};
-constexpr Names huggingFaceNames = {"model.embed_tokens",
-                                    "model.layers.",
-                                    "input_layernorm",
-                                    "self_attn.q_proj",
-                                    "self_attn.k_proj",
-                                    "self_attn.v_proj",
-                                    "self_attn.o_proj",
-                                    "post_attention_layernorm",
-                                    "mlp.gate_proj",
-                                    "mlp.up_proj",
-                                    "mlp.down_proj",
-                                    "model.norm",
-                                    "lm_head"};
-constexpr Names metaNames = {
-    "tok_embeddings",  "layers.",         "attention_norm",  "attention.wq",
-    "attention.wk",    "attention.wv",    "attention.wo",    "ffn_norm",
-    "feed_forward.w1", "feed_forward.w3", "feed_forward.w2", "norm",
-    "output"};
-
-class Llama : public Family {
-public:
-  void read(ConfigKeys &keys) override;
-  int64_t longestSequence() const override { return positions; }
-  bool mayBeLonger() const override { return true; }
-  Value build(GraphBuilder &graph) const override;
-
-protected:
-  /// Keys of this family alone.
-  virtual void readOwn(ConfigKeys &keys) = 0;
-  void readSizes(ConfigKeys &keys, int64_t defaultPositions);
-  void readWindow(ConfigKeys &keys);
-
-  Names names = huggingFaceNames;
-  llvm::StringRef architecture;
-  int64_t layers = 0, hidden = 0, heads = 0, keyHeads = 0, headDim = 0,
-          inner = 0, vocabulary = 0, positions = 0;
-  std::optional<int64_t> defaultHeadDim; ///< else of hidden size and heads
-  double epsilon = 1e-6, attentionDropout = 0;
-  Activation activation = Activation::Silu;
-  RotaryDefaults rotaryDefaults;
-  Rotary rotary;
-  bool isInterleaved = false; ///< neighbours turn, instead of halves
-  bool isTied = false;
-  bool hasInputBias = false, hasOutputBias = false, hasMlpBias = false;
-  bool hasHeadNorms = false;    ///< on queries and keys
-  bool addsOneToScales = false; ///< of norms, which are stored less 1
-  bool scalesEmbedding = false; ///< by the root of the hidden size
-  int64_t window = 0;           ///< 0: none
-  int64_t firstWindowLayer = 0;
-
-private:
-  Value norm(GraphBuilder &graph, Value x, const llvm::Twine &name,
-             int64_t size) const;
-  Value attention(GraphBuilder &graph, Value x, const std::string &layer,
-                  const RotaryTables &tables, Value mask) const;
-  Value mlp(GraphBuilder &graph, Value x, const std::string &layer) const;
-};
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Reading
 //===----------------------------------------------------------------------===//
 
-void Llama::readSizes(ConfigKeys &keys, int64_t defaultPositions) {
+void Llama::readSizes(ConfigKeys &keys, int64_t defaultPositions,
+                      std::optional<int64_t> defaultKeyHeads) {
   layers = keys.count({"num_hidden_layers"});
   hidden = keys.count({"hidden_size"});
   heads = keys.count({"num_attention_heads"});
-  keyHeads = keys.count({"num_key_value_heads"}, heads);
+  // Here null is as many as heads, and absent the default.
+  bool isDefault = defaultKeyHeads && !keys.isNull("num_key_value_heads");
+  keyHeads =
+      keys.count({"num_key_value_heads"}, isDefault ? *defaultKeyHeads : heads);
   inner = keys.count({"intermediate_size"});
   vocabulary = keys.count({"vocab_size"});
   positions = keys.count({"max_position_embeddings"}, defaultPositions);
@@ -221,6 +158,12 @@ struct PlainLlama : Llama {
   }
 };
 
+constexpr Names metaNames = {
+    "tok_embeddings",  "layers.",         "attention_norm",  "attention.wq",
+    "attention.wk",    "attention.wv",    "attention.wo",    "ffn_norm",
+    "feed_forward.w1", "feed_forward.w3", "feed_forward.w2", "norm",
+    "output"};
+
 /// The keys of params.json, which Meta's own release has beside weights of its
 /// own names, with neighbouring elements rotated.
 struct MetaLlama : Llama {
@@ -251,7 +194,7 @@ struct MetaLlama : Llama {
 struct Mistral : Llama {
   void readOwn(ConfigKeys &keys) override {
     architecture = "MistralForCausalLM";
-    readSizes(keys, 4096 * 32);
+    readSizes(keys, 4096 * 32, 8);
     activation = readActivation(keys, "hidden_act", "silu");
     // Here null is no window, and absent the default.
     window = keys.isNull("sliding_window")

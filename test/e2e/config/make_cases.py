@@ -16,7 +16,7 @@ import os
 import re
 import shutil
 import sys
-from typing import Any, Dict
+from typing import Any, Dict, Iterator, Tuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), "families")]
@@ -37,6 +37,7 @@ CONFIGS: Dict[str, Dict[str, Any]] = {
     "gemma": dict(head_dim=6, num_key_value_heads=1),
     "mistral": dict(num_key_value_heads=2, sliding_window=3),
     "mistral-whole": dict(num_key_value_heads=1, sliding_window=None),
+    "mixtral": dict(num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2),
     "qwen2-window": dict(num_key_value_heads=2, use_sliding_window=True, sliding_window=3, max_window_layers=1),
     "qwen3": dict(num_key_value_heads=2, head_dim=6),
     "llama-scaled": dict(
@@ -69,17 +70,32 @@ def write(folder: str, name: str, config: Dict[str, Any]) -> None:
         name = parameter[len("model.") :]
         return name.replace("lm_head.", "embed_out.") if kind == "gpt_neox" else name
 
+    def published(parameter: str, tensor: torch.Tensor) -> Iterator[Tuple[str, torch.Tensor]]:
+        """As in published files: they have matrices for what the library keeps in one tensor, all experts."""
+        name = bare(parameter)
+        before, is_expert, which = name.partition("mlp.experts.")
+        if not is_expert:
+            yield name.replace("mlp.gate.", "block_sparse_moe.gate.") if kind == "mixtral" else name, tensor
+            return
+        for number, weight in enumerate(tensor):
+            parts = dict(zip(("w1", "w3"), weight.chunk(2))) if which == "gate_up_proj" else {"w2": weight}
+            for own, part in parts.items():
+                yield f"{before}block_sparse_moe.experts.{number}.{own}.weight", part.contiguous()
+
     tied = {}
     names = {id(p): n for n, p in golden.model.named_parameters()}
     for parameter, tensor in golden.model.named_parameters(remove_duplicate=False):
         if names[id(tensor)] != parameter:
             tied.setdefault(bare(names[id(tensor)]), {"also": [], "graph_constants": []})["also"].append(bare(parameter))
-    gradients = {n[len("grad.") :]: g for n, g in golden.expected.items() if n.startswith("grad.")}
+    gradients: Dict[str, torch.Tensor] = {}
+    for name, gradient in golden.expected.items():
+        if name.startswith("grad."):
+            gradients.update(published(name[len("grad.") :], gradient))
     facts = {
         "config": settings, "inputs": list(golden.inputs), "shapes": "static", "dynamic_dims": [],
         "sgd": {"losses": golden.losses["sgd"]}, "adamw": {"losses": golden.losses["adamw"]},
-        "parameters": {bare(n): list(g.shape) for n, g in gradients.items()},
-        "parameters_with_zero_gradient": [bare(n) for n, g in gradients.items() if float(g.abs().max()) < 1e-7],
+        "parameters": {n: list(g.shape) for n, g in gradients.items()},
+        "parameters_with_zero_gradient": [n for n, g in gradients.items() if float(g.abs().max()) < 1e-7],
         "tied": tied, "graph_constants_from_parameters": {},
     }  # fmt: skip
 
@@ -88,7 +104,8 @@ def write(folder: str, name: str, config: Dict[str, Any]) -> None:
 
     save("inputs", golden.inputs)
     save("labels", {"labels": golden.labels})
-    save("expected", {"grad." + bare(n[len("grad.") :]) if n.startswith("grad.") else n: t for n, t in golden.expected.items()})
+    outputs = {n: t for n, t in golden.expected.items() if not n.startswith("grad.")}
+    save("expected", {**outputs, **{"grad." + n: g for n, g in gradients.items()}})
     with open(os.path.join(folder, "case.json"), "w") as text:
         json.dump(facts, text, indent=1, sort_keys=True)
         text.write("\n")

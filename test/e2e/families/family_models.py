@@ -371,6 +371,41 @@ class FalconBlock(nn.Module):
         return x + self.out(join_heads(attended)) + self.down(F.gelu(self.up(y)))
 
 
+class ExpertsBlock(nn.Module):
+    """Mixtral: the experts that a router likes best, their weights looked up by token."""
+
+    def __init__(self, size: Size, experts: int = 4, chosen: int = 2) -> None:
+        super().__init__()
+        self.chosen = chosen
+        self.norm = RmsNorm(size.hidden)
+        self.router = nn.Linear(size.hidden, experts, bias=False)
+        self.gate_up = nn.Parameter(torch.zeros(experts, 3 * size.hidden, size.hidden))
+        self.down = nn.Parameter(torch.zeros(experts, size.hidden, 3 * size.hidden // 2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.norm(x)
+        shares, experts = self.router(y).softmax(-1).topk(self.chosen, -1)
+        shares = shares / shares.sum(-1, keepdim=True)
+        z = (self.gate_up[experts] @ y[:, :, None, :, None]).squeeze(-1)
+        gate, up = z.chunk(2, -1)
+        z = (self.down[experts] @ (F.silu(gate) * up).unsqueeze(-1)).squeeze(-1)
+        return x + (z * shares.unsqueeze(-1)).sum(2)
+
+
+class LastToken(nn.Module):
+    """A decoder that classifies by the last token that is no padding: a place that data names."""
+
+    def __init__(self, decoder: nn.Module, size: Size) -> None:
+        super().__init__()
+        self.decoder, self.head = decoder, nn.Linear(size.vocabulary, 5)
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        places = torch.arange(input_ids.shape[1])
+        last = (places * (input_ids != 0)).argmax(-1)
+        logits = self.head(self.decoder(input_ids))
+        return logits[torch.arange(input_ids.shape[0]), last]
+
+
 class AlibiBlock(nn.Module):
     """BLOOM: a slope a head times the distance, added to the scores."""
 
@@ -548,6 +583,12 @@ def words(inputs: Callable[[Size], Dict[str, Tensor]]) -> Callable[[Size], Dict[
     return lambda size: {n: t.clamp(min=1) if n == "input_ids" else t for n, t in inputs(size).items()}
 
 
+def filled_up(size: Size) -> Dict[str, Tensor]:
+    """With the padding token where nothing is: masked, it has no gradient anyway."""
+    given = padded_ids(size)
+    return {**given, "input_ids": given["input_ids"].clamp(min=1) * given["attention_mask"]}
+
+
 def library_families() -> Dict[str, Family]:
     result = {}
     for name, kind, config in [
@@ -572,6 +613,8 @@ def library_families() -> Dict[str, Family]:
         ("cohere", "cohere", dict(num_key_value_heads=2)),
         ("granite", "granite", dict(num_key_value_heads=2, attention_multiplier=0.3, residual_multiplier=0.7, logits_scaling=2.0)),
         ("gpt-bigcode", "gpt_bigcode", dict(n_embd=32, n_layer=2, n_head=4, n_inner=64, multi_query=True)),
+        ("mixtral", "mixtral", dict(num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2,
+                                    experts_implementation="batched_mm")),
     ]:  # fmt: skip
         for attention in ("sdpa", "eager"):
             # Score caps, gpt-neo, mpt ... have their own.
@@ -584,10 +627,24 @@ def library_families() -> Dict[str, Family]:
         ("distilbert", "distilbert", dict(dim=32, n_layers=2, n_heads=4, hidden_dim=64)),
         ("electra", "electra", dict(embedding_size=16)),
         ("mpnet", "mpnet", dict()),
+        ("albert", "albert", dict(embedding_size=16)),
+        ("deberta", "deberta", dict(relative_attention=True, pos_att_type=["p2c", "c2p"])),
+        ("deberta-v2", "deberta-v2", dict(relative_attention=True, pos_att_type=["p2c", "c2p"], position_buckets=4)),
     ]:
         result[f"hf-{name}-mlm"] = Family(hugging_face(kind, MLM, "eager", **config), words(padded_ids), classes)
         result[f"hf-{name}-classify"] = Family(
             hugging_face(kind, CLASSIFY, "eager", num_labels=5, **config), words(padded_ids), classes
+        )
+    # The logits of the last token that is no padding.
+    for name, kind, config in [
+        ("gpt2", "gpt2", dict(n_embd=32, n_layer=2, n_head=4)),
+        ("llama", "llama", dict(num_key_value_heads=2)),
+        ("neox", "gpt_neox", dict(rotary_pct=0.5)),
+        ("opt", "opt", dict(ffn_dim=64, word_embed_proj_dim=32)),
+        ("bloom", "bloom", dict(n_layer=2, n_head=4)),
+    ]:
+        result[f"hf-{name}-classify"] = Family(
+            hugging_face(kind, CLASSIFY, "eager", num_labels=5, **config), filled_up, classes
         )
     result["hf-t5-encoder"] = Family(
         hugging_face("t5", "AutoModelForTextEncoding", "eager", d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4),
@@ -628,6 +685,10 @@ def families() -> Dict[str, Family]:
         "qwen3": Family(lambda s: Decoder(s, lambda s: MistralBlock(s, 0, "heads"), RmsNorm, True, -1), ids, classes),
         "olmo2": Family(lambda s: Decoder(s, lambda s: MistralBlock(s, 0, "whole"), RmsNorm, False, -1), ids, classes),
         "falcon": Family(lambda s: Decoder(s, FalconBlock, tied=True, positions=-1), ids, classes),
+        "mixtral": Family(
+            lambda s: Decoder(s, lambda s: nn.Sequential(MistralBlock(s, 0), ExpertsBlock(s)), RmsNorm, positions=-1), ids, classes
+        ),
+        "last-token": Family(lambda s: LastToken(Decoder(s, MistralBlock, RmsNorm, positions=-1), s), ids, classes),
         "bloom": Family(lambda s: Decoder(s, AlibiBlock, tied=True, positions=-1), ids, classes),
         "opt": Family(lambda s: Decoder(s, lambda s: AlibiBlock(s, F.relu, False), positions=2), ids, classes),
         "t5-encoder": Family(T5Encoder, padded_ids, classes),

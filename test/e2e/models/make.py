@@ -1,8 +1,8 @@
 """Writes the graphs in this folder: run by hand, needs PyTorch and transformers.
 
-    make.py
+    make.py [NAME ...]
 
-Eight-layer models of three families, small enough to train by the hundred. Only
+Eight-layer models of four families, small enough to train by the hundred. Only
 the graph is kept: ../models.py fills in weights, drawn by name, which keeps the
 repository small and every element distinct.
 """
@@ -12,7 +12,7 @@ import sys
 
 import onnx
 import torch
-from transformers import BertConfig, BertForMaskedLM, LlamaConfig, LlamaForCausalLM
+from transformers import BertConfig, BertForMaskedLM, LlamaConfig, LlamaForCausalLM, MixtralConfig, MixtralForCausalLM
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..", "..")
@@ -35,11 +35,19 @@ def llama(tied: bool) -> torch.nn.Module:
     ))  # fmt: skip
 
 
+def mixtral() -> torch.nn.Module:
+    return MixtralForCausalLM(MixtralConfig(
+        vocab_size=97, hidden_size=32, num_hidden_layers=8, num_attention_heads=4, num_key_value_heads=2,
+        intermediate_size=40, num_local_experts=4, num_experts_per_tok=2, max_position_embeddings=16, use_cache=False,
+        experts_implementation="batched_mm",
+    ))  # fmt: skip
+
+
 def strip(path: str) -> None:
     """Empties the parameters; their names and shapes stay, and other constants whole."""
     model = onnx.load(path)
     for tensor in model.graph.initializer:
-        if tensor.name.endswith((".weight", ".bias")):
+        if tensor.name.endswith((".weight", ".bias", "_proj")):
             tensor.ClearField("raw_data")
             tensor.ClearField("float_data")
     with open(path, "wb") as file:
@@ -60,8 +68,11 @@ def main() -> None:
         "bert-untied": (bert(False), masked),
         "llama": (llama(False), masked),
         "llama-tied": (llama(True), masked),
+        "mixtral": (mixtral(), masked),
     }
     for name, (model, inputs) in models.items():
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
         path = os.path.join(HERE, name + ".onnx")
         written = autohet.export(model, inputs, path, allow_unused=True)
         strip(path)

@@ -114,11 +114,11 @@ func.func @no_parameter(%x: tensor<f32>) -> (tensor<f32> {het.name = "loss"}) {
 
 // -----
 
-func.func @gather(%i: tensor<2xi64>) -> (tensor<f32> {het.name = "loss"}) {
+func.func @scatter(%i: tensor<2x1xi64>, %u: tensor<2xf32>) -> (tensor<f32> {het.name = "loss"}) {
   %w = het.parameter "w" : tensor<3xf32>
   // expected-error @+1 {{has no adjoint, but the loss depends on a trained parameter through it}}
-  %y = het.gather %w, %i {dim = 0 : i64} : (tensor<3xf32>, tensor<2xi64>) -> tensor<2xf32>
-  %loss = het.reduce sum %y dims [0] : (tensor<2xf32>) -> tensor<f32>
+  %y = het.scatter_nd max %w, %i, %u : (tensor<3xf32>, tensor<2x1xi64>, tensor<2xf32>) -> tensor<3xf32>
+  %loss = het.reduce sum %y dims [0] : (tensor<3xf32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
 

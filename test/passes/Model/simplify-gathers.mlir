@@ -95,3 +95,38 @@ func.func @unpaired_rows(%x: tensor<2x5xi64>, %i: tensor<2x1xi64>, %j: tensor<1x
   %z = het.gather_nd %x, %b {batch_dims = 0 : i64} : (tensor<2x5xi64>, tensor<1x2xi64>) -> tensor<1xi64>
   return %y, %z : tensor<2xi64>, tensor<1xi64>
 }
+
+// -----
+
+// A row of each sample, of samples laid end to end, at a place that cannot be
+// in another sample; as a table too, which is how floats are imported.
+// CHECK-LABEL: func @row_of_each_sample
+// CHECK-DAG: %[[I:.*]] = het.arg_reduce max %arg1
+// CHECK-DAG: %[[R:.*]] = het.reshape %[[I]] to [2, 1]
+// CHECK: het.gather_nd %arg0, %[[R]] {batch_dims = 1 : i64} : (tensor<2x5x3xf32>, tensor<2x1xi64>) -> tensor<2x3xf32>
+// CHECK: het.gather_nd %arg0, %{{.*}} {batch_dims = 1 : i64} : (tensor<2x5x3xf32>, tensor<2x1xi64>) -> tensor<2x3xf32>
+func.func @row_of_each_sample(%x: tensor<2x5x3xf32>, %ids: tensor<2x5xi64>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
+  %first = het.constant dense<[0, 5]> : tensor<2xi64>
+  %place = het.arg_reduce max %ids dim 1 : (tensor<2x5xi64>) -> tensor<2xi64>
+  %row = het.add %first, %place : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+  %flat = het.reshape %x to [10, 3] : (tensor<2x5x3xf32>) -> tensor<10x3xf32>
+  %y = het.gather %flat, %row {dim = 0 : i64} : (tensor<10x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+  %z = het.embedding %flat, %row : (tensor<10x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+  return %y, %z : tensor<2x3xf32>, tensor<2x3xf32>
+}
+
+// -----
+
+// A place that nobody knows, and one that may be further than a sample is long.
+// CHECK-LABEL: func @rows_of_anyone
+// CHECK-NOT: het.gather_nd
+func.func @rows_of_anyone(%x: tensor<2x5x3xf32>, %i: tensor<2xi64>, %ids: tensor<2x6xi64>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
+  %first = het.constant dense<[0, 5]> : tensor<2xi64>
+  %a = het.add %first, %i : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+  %place = het.arg_reduce max %ids dim 1 : (tensor<2x6xi64>) -> tensor<2xi64>
+  %b = het.add %first, %place : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+  %flat = het.reshape %x to [10, 3] : (tensor<2x5x3xf32>) -> tensor<10x3xf32>
+  %y = het.gather %flat, %a {dim = 0 : i64} : (tensor<10x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+  %z = het.gather %flat, %b {dim = 0 : i64} : (tensor<10x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+  return %y, %z : tensor<2x3xf32>, tensor<2x3xf32>
+}

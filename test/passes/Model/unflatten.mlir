@@ -153,3 +153,21 @@ func.func @masks(%s: tensor<2x4x3x3xf32> {het.batch_dim = 0 : i64}, %pad: tensor
   %y = het.reshape %b to [2, 4, 3, 3] : (tensor<8x3x3xf32>) -> tensor<2x4x3x3xf32>
   return %y : tensor<2x4x3x3xf32>
 }
+
+// -----
+
+// A router that was given all tokens in one dim, and the rows it chooses.
+// CHECK-LABEL: func @experts
+// CHECK: %[[V:.*]], %[[I:.*]] = het.top_k %arg0 {{.*}} : (tensor<2x3x4xf32>) -> (tensor<2x3x2xf32>, tensor<2x3x2xi64>)
+// CHECK: %[[G:.*]] = het.gather %{{.*}}, %[[I]] {{.*}} -> tensor<2x3x2x8xf32>
+// CHECK: return %[[V]], %[[G]]
+func.func @experts(%x: tensor<2x3x4xf32>) -> (tensor<2x3x2xf32>, tensor<2x3x2x8xf32>) {
+  %w = het.parameter "experts" : tensor<4x8xf32>
+  %f = het.reshape %x to [6, 4] : (tensor<2x3x4xf32>) -> tensor<6x4xf32>
+  %v, %i = het.top_k %f {k = 2 : i64, largest} : (tensor<6x4xf32>) -> (tensor<6x2xf32>, tensor<6x2xi64>)
+  %r = het.reshape %i to [12] : (tensor<6x2xi64>) -> tensor<12xi64>
+  %g = het.gather %w, %r {dim = 0 : i64} : (tensor<4x8xf32>, tensor<12xi64>) -> tensor<12x8xf32>
+  %y = het.reshape %v to [2, 3, 2] : (tensor<6x2xf32>) -> tensor<2x3x2xf32>
+  %z = het.reshape %g to [2, 3, 2, 8] : (tensor<12x8xf32>) -> tensor<2x3x2x8xf32>
+  return %y, %z : tensor<2x3x2xf32>, tensor<2x3x2x8xf32>
+}

@@ -251,6 +251,54 @@ TEST(Adjoint, Embedding) {
       "tensor<2x4x3xf32>");
 }
 
+// Rows along any dim; indices that count from the end, and repeated ones.
+TEST(Adjoint, Gather) {
+  checkAdjoint(
+      {{"tensor<5x3x2xf32>"}, {"tensor<2x4xi64>", Argument::Integers, -5, 5}},
+      "%y = het.gather %a0, %a1 {dim = 0 : i64} : (tensor<5x3x2xf32>, "
+      "tensor<2x4xi64>) -> tensor<2x4x3x2xf32>",
+      "tensor<2x4x3x2xf32>");
+  checkAdjoint(
+      {{"tensor<2x3x5x4xf32>"}, {"tensor<7xi64>", Argument::Integers, -5, 5}},
+      "%y = het.gather %a0, %a1 {dim = 2 : i64} : (tensor<2x3x5x4xf32>, "
+      "tensor<7xi64>) -> tensor<2x3x7x4xf32>",
+      "tensor<2x3x7x4xf32>");
+  checkAdjoint({{"tensor<2x5xf32>"}, {"tensor<i64>", Argument::Integers, 0, 5}},
+               "%y = het.gather %a0, %a1 {dim = 1 : i64} : (tensor<2x5xf32>, "
+               "tensor<i64>) -> tensor<2xf32>",
+               "tensor<2xf32>");
+}
+
+TEST(Adjoint, GatherNd) {
+  checkAdjoint(
+      {{"tensor<3x4x2xf32>"}, {"tensor<6x2xi64>", Argument::Integers, -3, 3}},
+      "%y = het.gather_nd %a0, %a1 {batch_dims = 0 : i64} : "
+      "(tensor<3x4x2xf32>, tensor<6x2xi64>) -> tensor<6x2xf32>",
+      "tensor<6x2xf32>");
+  // Paired rows: of each sample the token that data names.
+  checkAdjoint(
+      {{"tensor<3x4x2xf32>"}, {"tensor<3x5x1xi64>", Argument::Integers, 0, 4}},
+      "%y = het.gather_nd %a0, %a1 {batch_dims = 1 : i64} : "
+      "(tensor<3x4x2xf32>, tensor<3x5x1xi64>) -> tensor<3x5x2xf32>",
+      "tensor<3x5x2xf32>");
+}
+
+// Elements are further apart than a step of the differences.
+TEST(Adjoint, TopK) {
+  for (const char *largest : {"", ", largest"})
+    checkAdjoint(
+        {{"tensor<2x3x7xf32>"}},
+        std::string("%c = het.constant dense<[9.0, 0.0, 3.0, 12.0, 6.0, 18.0, "
+                    "15.0]> : tensor<7xf32>\n"
+                    "%x = het.add %a0, %c : (tensor<2x3x7xf32>, tensor<7xf32>) "
+                    "-> tensor<2x3x7xf32>\n"
+                    "%y, %i = het.top_k %x {k = 3 : i64") +
+            largest +
+            "} : (tensor<2x3x7xf32>) -> (tensor<2x3x3xf32>, "
+            "tensor<2x3x3xi64>)",
+        "tensor<2x3x3xf32>");
+}
+
 TEST(Adjoint, Views) {
   checkAdjoint(
       {{"tensor<2x3x4xf32>"}},

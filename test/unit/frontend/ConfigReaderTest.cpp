@@ -148,6 +148,40 @@ TEST_F(ConfigReader, CountsOfPublishedModels) {
     "num_attention_heads": 32, "intermediate_size": 10240,
     "vocab_size": 51200})"),
             2779683840);
+  EXPECT_EQ(countParameters(R"({
+    "model_type": "mixtral", "num_hidden_layers": 32, "hidden_size": 4096,
+    "num_attention_heads": 32, "intermediate_size": 14336,
+    "num_local_experts": 8, "vocab_size": 32000})"),
+            46702792704);
+}
+
+TEST_F(ConfigReader, Experts) {
+  std::string mixtral = edited(llama, "llama", "mixtral");
+  std::string printed = print(mixtral);
+  for (const char *name :
+       {"model.layers.0.block_sparse_moe.gate.weight",
+        "model.layers.0.block_sparse_moe.experts.0.w1.weight",
+        "model.layers.1.block_sparse_moe.experts.7.w2.weight",
+        "model.layers.1.block_sparse_moe.experts.7.w3.weight"})
+    EXPECT_THAT(printed, HasSubstr(name));
+  auto with = [&](const std::string &keys) {
+    return edited(mixtral, "\"vocab_size\"", keys + ", \"vocab_size\"");
+  };
+  EXPECT_EQ(print(with("\"num_local_experts\": 8, \"moe_frequency\": 1")),
+            printed);
+  EXPECT_THAT(refuse(with("\"num_experts_per_tok\": 9")),
+              HasSubstr("'num_experts_per_tok' must be at most the 8 experts, "
+                        "found 9"));
+  EXPECT_THAT(refuse(with("\"router_jitter_noise\": 0.1")),
+              HasSubstr("'router_jitter_noise' draws noise"));
+  EXPECT_THAT(refuse(with("\"moe_frequency\": 2")),
+              HasSubstr("'moe_frequency' must be 1"));
+  // The balance of experts has a part in the loss unless its factor is 0.
+  EXPECT_THAT(refuse(with("\"output_router_logits\": true")),
+              HasSubstr("'output_router_logits' adds the balance"));
+  EXPECT_EQ(print(with("\"output_router_logits\": true, "
+                       "\"router_aux_loss_coef\": 0")),
+            printed);
 }
 
 TEST_F(ConfigReader, NullIsAbsentIsDefault) {
@@ -193,8 +227,6 @@ TEST_F(ConfigReader, Refuses) {
   EXPECT_THAT(refuse("{}"), HasSubstr("has no 'model_type'"));
   EXPECT_THAT(refuse(R"({"model_type": "t5"})"),
               HasSubstr("1:16: unknown model_type 't5'; known families: gpt2"));
-  EXPECT_THAT(refuse(R"({"model_type": "mixtral"})"),
-              HasSubstr("which experts a token meets"));
   EXPECT_THAT(refuse(edited(gpt2, "768", "770")),
               HasSubstr("12 heads of equal size must make the hidden size of "
                         "770"));

@@ -1,0 +1,83 @@
+//===- Mixtral.cpp - several experts in place of one MLP ------------------===//
+//
+// A router gives each token to the few experts that its softmax likes best, by
+// shares that add up to 1.
+//
+// Every expert computes every token here, and a token's share in all others is
+// 0: the same numbers as if only the chosen ones had. Shapes then do not depend
+// on data, experts are plain products that are divided like any other, and no
+// token's weights are ever copied. The price is arithmetic, by the number of
+// experts over the number that is chosen.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Llama.h"
+
+using namespace mlir;
+
+namespace autohet::config {
+namespace {
+
+class Mixtral : public Llama {
+protected:
+  void readOwn(ConfigKeys &keys) override;
+  Value mlp(GraphBuilder &graph, Value x,
+            const std::string &layer) const override;
+
+private:
+  int64_t experts = 0, chosen = 0;
+};
+
+void Mixtral::readOwn(ConfigKeys &keys) {
+  architecture = "MixtralForCausalLM";
+  readSizes(keys, 4096 * 32, 8);
+  activation = readActivation(keys, "hidden_act", "silu");
+  epsilon = 1e-5;
+  rotaryDefaults.theta = 1e6;
+  window = keys.count({"sliding_window"}, 0, 0);
+  experts = keys.count({"num_local_experts"}, 8);
+  chosen = keys.count({"num_experts_per_tok"}, 2);
+  if (chosen > experts)
+    keys.refuse("num_experts_per_tok",
+                "must be at most the " + llvm::Twine(experts) +
+                    " experts, found " + llvm::Twine(chosen));
+  if (keys.number({"router_jitter_noise"}, 0) != 0)
+    keys.refuse("router_jitter_noise",
+                "draws noise for the router, which is not supported: it must "
+                "be 0");
+  // It multiplies means over the whole batch, which microbatches do not have.
+  if (keys.flag("output_router_logits", false) &&
+      keys.number({"router_aux_loss_coef"}, 0.001) != 0)
+    keys.refuse("output_router_logits",
+                "adds the balance of the experts to the loss, which is not "
+                "supported: it must be false, or router_aux_loss_coef 0");
+  keys.ignore({"router_aux_loss_coef"});
+  // Of files by others: every layer has experts.
+  if (keys.count({"moe_frequency"}, 1) != 1)
+    keys.refuse("moe_frequency", "must be 1: every layer has experts");
+}
+
+Value Mixtral::mlp(GraphBuilder &graph, Value x,
+                   const std::string &layer) const {
+  std::string block = layer + "block_sparse_moe.";
+  Value shares = graph.topShares(
+      graph.linear(x, block + "gate", experts, /*hasBias=*/false), chosen);
+  Value sum;
+  for (int64_t number = 0; number < experts; ++number) {
+    std::string expert = block + "experts." + std::to_string(number) + ".";
+    Value gate = graph.activate(activation,
+                                graph.linear(x, expert + "w1", inner, false));
+    Value up = graph.linear(x, expert + "w3", inner, false);
+    Value y =
+        graph.linear(graph.multiply(gate, up), expert + "w2", hidden, false);
+    y = graph.multiply(y, graph.lastDim(shares, number, 1));
+    sum = sum ? graph.add(sum, y) : y;
+  }
+  return sum;
+}
+
+} // namespace
+
+std::unique_ptr<Family> createMixtral() { return std::make_unique<Mixtral>(); }
+
+} // namespace autohet::config
