@@ -70,6 +70,9 @@ std::optional<int64_t> autohet::resultDim(Operation *op, unsigned operand,
           return std::nullopt;
         return dim < along ? dim : dim - 1 + typeOf(op.getIndices()).getRank();
       })
+      .Case([&](GatherNdOp op) {
+        return dim < int64_t(op.getBatchDims()) ? Result(dim) : Result();
+      })
       .Case([&](MatmulOp op) -> Result {
         bool left = operand == 0;
         auto batch = left ? op.getLhsBatch() : op.getRhsBatch();

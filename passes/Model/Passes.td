@@ -151,6 +151,35 @@ def Unflatten : Pass<"het-unflatten", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::autohet::het::HetDialect"];
 }
 
+def DenseExperts : Pass<"het-dense-experts", "::mlir::func::FuncOp"> {
+  let summary = "Let all experts compute in place of looking up the weights of some";
+  let description = [{
+    *Requires*: `het-unflatten` has run.
+
+    *Does*: a product with weights that a token looks up at the places that a
+    `het.top_k` (or `het.arg_reduce`) chose becomes a product with all of them,
+    of which the chosen rows are picked. Picks move down past what works on each
+    expert alone, into the next such product; the sum over the chosen experts,
+    weighed by one share each, becomes one over all experts, in which the others
+    have no share. Not where there are fewer lookups than experts, or more
+    experts than an expert has inputs.
+
+    *Ensures*: no copy of an expert's weights a token is left of such a layer.
+
+    ```mlir
+    %g = het.gather %w, %chosen {dim = 0 : i64} : (tensor<4x96x32xf32>, tensor<2x12x2xi64>) -> tensor<2x12x2x96x32xf32>
+    %z = het.matmul %g, %x batch [0, 1, 2] [0, 1, 2] contract [4] [3] : ... -> tensor<2x12x2x96xf32>
+    %s = het.mul %z, %share : (tensor<2x12x2x96xf32>, tensor<2x12x2x1xf32>) -> ...
+    %y = het.reduce sum %s dims [2] : ... -> tensor<2x12x96xf32>
+    // becomes
+    %z = het.matmul %x1, %w contract [2] [2] : (tensor<2x12x32xf32>, tensor<4x96x32xf32>) -> tensor<2x12x4x96xf32>
+    %s = het.mul %z, %shares : (tensor<2x12x4x96xf32>, tensor<2x12x4x1xf32>) -> ...
+    %y = het.reduce sum %s dims [2] : ... -> tensor<2x12x96xf32>
+    ```
+  }];
+  let dependentDialects = ["::autohet::het::HetDialect"];
+}
+
 def SplitProjections : Pass<"het-split-projections", "::mlir::func::FuncOp"> {
   let summary = "Split a fused projection into products with views of the weight";
   let description = [{

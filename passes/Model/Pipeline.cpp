@@ -39,6 +39,8 @@ void autohet::buildModelPipeline(OpPassManager &pm,
   add(createCanonicalizerPass());
   add(createSimplifyGathers());
   add(createUnflatten());
+  // What is left of a projection is seen once experts are products.
+  add(createDenseExperts());
   add(createSplitProjections());
   add(createCanonicalizerPass());
   // Equal values must be one value for the patterns to see it.

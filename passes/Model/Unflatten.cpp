@@ -253,6 +253,33 @@ struct SinkThroughGather : OpRewritePattern<GatherOp> {
   }
 };
 
+/// Lookups within each row of a merged dim, which operand and indices pair.
+struct SinkThroughGatherNd : OpRewritePattern<GatherNdOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherNdOp op,
+                                PatternRewriter &rewriter) const override {
+    int64_t paired = op.getBatchDims();
+    for (Value side : op->getOperands()) {
+      auto flattening = Flattening::match(side);
+      if (!flattening || flattening->dim >= paired)
+        continue;
+      SmallVector<Value> apart;
+      for (Value operand : op->getOperands())
+        apart.push_back(
+            createReshape(rewriter, op.getLoc(), operand,
+                          flattening->unflatten(typeOf(operand).getShape())));
+      Value result =
+          GatherNdOp::create(rewriter, op.getLoc(), apart[0], apart[1],
+                             paired + int64_t(flattening->factors.size()) - 1);
+      rewriter.replaceOp(op,
+                         mergeAgain(rewriter, *flattening, result,
+                                    typeOf(op.getResult()), flattening->dim));
+      return success();
+    }
+    return failure();
+  }
+};
+
 struct SinkThroughReduce : OpRewritePattern<ReduceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReduceOp op,
@@ -447,9 +474,9 @@ struct Unflatten : autohet::impl::UnflattenBase<Unflatten> {
                    SinkThroughRows<LayerNormOp>, SinkThroughRows<RmsNormOp>,
                    SinkThroughRows<DropoutOp>, SinkThroughRows<EmbeddingOp>,
                    SinkThroughRows<TopKOp>, SinkThroughGather,
-                   SinkThroughTranspose, SinkThroughReduce, SinkThroughSlice,
-                   SinkThroughConcat, SinkThroughBroadcast, SinkThroughMatmul,
-                   FoldTransposeIntoMatmul>(&getContext());
+                   SinkThroughGatherNd, SinkThroughTranspose, SinkThroughReduce,
+                   SinkThroughSlice, SinkThroughConcat, SinkThroughBroadcast,
+                   SinkThroughMatmul, FoldTransposeIntoMatmul>(&getContext());
       if (failed(applyModelPatterns(function, std::move(patterns), &changed)))
         return signalPassFailure();
     }
