@@ -232,21 +232,36 @@ struct FormKernels : autohet::impl::FormKernelsBase<FormKernels> {
 
   /// The module's function with this body, which may be `kernel` itself.
   func::FuncOp shareEqual(func::FuncOp kernel, StringRef name) {
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    kernel.print(os, OpPrintingFlags().useLocalScope());
-    auto [it, isNew] = kernels.try_emplace(text, kernel);
-    if (!isNew) {
-      kernel.erase();
-      return it->second;
-    }
+    std::vector<func::FuncOp> &alike = kernels[hashOf(kernel)];
+    for (func::FuncOp known : alike)
+      if (known.getFunctionType() == kernel.getFunctionType() &&
+          OperationEquivalence::isRegionEquivalentTo(
+              &known.getBody(), &kernel.getBody(),
+              OperationEquivalence::IgnoreLocations)) {
+        kernel.erase();
+        return known;
+      }
+    alike.push_back(kernel);
     unsigned &count = used[name];
     kernel.setName((name + "_" + llvm::Twine(count++)).str());
     getOperation().push_back(kernel);
     return kernel;
   }
 
-  llvm::StringMap<func::FuncOp> kernels;
+  // Of what is a pointer in the IR: constants may be large, and text of them
+  // larger.
+  static size_t hashOf(func::FuncOp kernel) {
+    llvm::hash_code hash = hash_value(Type(kernel.getFunctionType()));
+    for (Operation &op : kernel.front())
+      hash = llvm::hash_combine(hash,
+                                OperationEquivalence::computeHash(
+                                    &op, OperationEquivalence::ignoreHashValue,
+                                    OperationEquivalence::ignoreHashValue,
+                                    OperationEquivalence::IgnoreLocations));
+    return hash;
+  }
+
+  llvm::DenseMap<size_t, std::vector<func::FuncOp>> kernels;
   llvm::StringMap<unsigned> used;
 };
 
