@@ -120,8 +120,13 @@ void runPool(const Model &model, llvm::ArrayRef<Part> parts,
     searchGrids(judge, {/*balances_layers=*/false, /*balances_batch=*/false,
                         /*may_idle=*/false});
   };
-  llvm::outs() << factor(secondsOf(searchAllEqual, costs, options), ours)
-               << "  |";
+  llvm::outs() << factor(secondsOf(searchAllEqual, costs, options), ours);
+  // Without unlike tensor parallelism.
+  PlannerOptions uniform = options;
+  uniform.has_one_extent = true;
+  uniform.compare.clear();
+  PlannerResult alike = orExit(planCluster(table, cluster, uniform));
+  llvm::outs() << factor(alike.best.evaluation.step_s, ours) << "  |";
   for (bool AutoHetRules::*part :
        {&AutoHetRules::groups, &AutoHetRules::maps, &AutoHetRules::balances,
         &AutoHetRules::frees_counts}) {
@@ -151,7 +156,8 @@ void runAutohet() {
       << "Step of the joint plan, its gap to the bound, how much longer others "
          "take, and how much\nlonger AutoHet's takes without one of its parts\n"
          "model       pool                          step    gap   Megatr   "
-         "Whale  HeterA  Cephal  AutoHt  AllEql  |   group     map   balan  "
+         "Whale  HeterA  Cephal  AutoHt  AllEql  OneExt  |   group     map   "
+         "balan  "
          "counts\n";
   for (const Model &model : models)
     for (const Pool &pool : pools) {

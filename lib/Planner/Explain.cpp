@@ -26,6 +26,15 @@ static std::string seconds(double count) {
   return formatQuantity(count, Dimension::Seconds);
 }
 
+std::string PlannerResult::gapText() const {
+  // A percentage of more than 100 is no nearness.
+  if (gap() > 1)
+    return llvm::formatv("this one takes {0:f1} times as long", 1 + gap())
+        .str();
+  return llvm::formatv("this one is within {0:f1} % of the best", 100 * gap())
+      .str();
+}
+
 static void explainIdle(PlannerResult &result, std::optional<double> usingAll_s,
                         const PlanCosts &costs, const PlannerOptions &options) {
   const Cluster &cluster = costs.machines();
@@ -66,10 +75,11 @@ void explainResult(PlannerResult &result, std::optional<double> usingAll_s,
                    const PlanCosts &costs, const PlannerOptions &options) {
   explainIdle(result, usingAll_s, costs, options);
   double step = result.best.evaluation.step_s;
-  if (options.mode != PlannerMode::Joint)
-    result.reasons.push_back("the best plan of mode " +
-                             plannerModeName(options.mode).str() +
-                             ", as was asked for");
+  if (options.mode != PlannerMode::Joint) {
+    result.origin = "the best plan of mode " +
+                    plannerModeName(options.mode).str() + ", as was asked for";
+    result.reasons.push_back(result.origin);
+  }
   for (const ModeResult &mode : result.modes) {
     std::string name = plannerModeName(mode.mode).str();
     if (mode.step)
@@ -92,8 +102,8 @@ std::string whyModeHasNoPlan(PlannerMode mode) {
   if (mode == PlannerMode::Joint)
     return "no plan makes the global batch within the devices' memory";
   return "no plan of mode " + plannerModeName(mode).str() +
-         " makes the global batch within the devices' memory; mode joint may "
-         "find one";
+         " makes the global batch within the devices' memory; the whole space "
+         "may have one";
 }
 
 llvm::Error explainInfeasible(const UnitTable &table, const Cluster &cluster,

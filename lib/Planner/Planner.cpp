@@ -9,6 +9,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
+#include <limits>
+#include <set>
 
 namespace autohet {
 
@@ -72,26 +74,79 @@ llvm::Error noPlanInTime(const PlannerOptions &options) {
       ", nor that there is none: give the search more time");
 }
 
+bool hasOneExtent(const ResolvedPlan &plan) {
+  size_t extent = plan.replicas.front().stages.front().devices.size();
+  return llvm::all_of(plan.replicas, [&](const ResolvedReplica &replica) {
+    return llvm::all_of(replica.stages, [&](const ResolvedStage &stage) {
+      return stage.devices.size() == extent;
+    });
+  });
+}
+
+/// The best plans of parts of the space, which share the time, and the least of
+/// their bounds.
+void searchSpaces(llvm::ArrayRef<std::unique_ptr<PlanCosts>> spaces,
+                  Judge &judge, PlannerResult &result) {
+  result.lower_bound_s = std::numeric_limits<double>::infinity();
+  PlannerOptions part = judge.plannerOptions();
+  if (part.deadline_s)
+    *part.deadline_s /= static_cast<double>(spaces.size());
+  for (const std::unique_ptr<PlanCosts> &space : spaces) {
+    Judge inner(*space, part);
+    JointSearch joint(inner);
+    joint.run();
+    result.lower_bound_s = std::min(result.lower_bound_s, joint.boundSeconds());
+    result.effort.priced_templates += joint.pricedTemplates();
+    result.effort.evaluated_plans += inner.evaluated_plans;
+    std::vector<PlannedStep> found = inner.takeAlternatives();
+    if (std::optional<PlannedStep> best = inner.takeBest())
+      found.push_back(std::move(*best));
+    for (const PlannedStep &step : found)
+      judge.consider(step.resolved);
+  }
+}
+
+/// The one that a closer look likes best is the plan, and the others are
+/// alternatives to it.
+void chooseFinalist(PlannerResult &result, const PlannerOptions &options) {
+  std::vector<PlannedStep> finalists = std::move(result.alternatives);
+  finalists.insert(finalists.begin(), std::move(result.best));
+  size_t chosen = options.choose_finalist(finalists);
+  assert(chosen < finalists.size() && "no such finalist");
+  result.best = std::move(finalists[chosen]);
+  finalists.erase(finalists.begin() + chosen);
+  result.alternatives = std::move(finalists);
+}
+
 /// Plans in the mode that was asked for; nothing where none fits, or none was
 /// found in time.
+/// `spaces`, if any, are what the joint search is of instead of `costs`.
 std::optional<PlannerResult>
-search(const PlanCosts &costs, const PlannerOptions &options, bool &isLate) {
+search(const PlanCosts &costs, const PlannerOptions &options, bool &isLate,
+       llvm::ArrayRef<std::unique_ptr<PlanCosts>> spaces = {}) {
   PlannerResult result;
   // Modes to compare with need some of the time.
   PlannerOptions own = options;
   if (own.deadline_s && !own.compare.empty())
     *own.deadline_s *= ownPart;
   Judge judge(costs, own);
-  // The bound is one of the whole space, whatever the mode.
-  JointSearch joint(judge);
-  if (options.mode == PlannerMode::Joint) {
-    joint.run();
+  if (!spaces.empty()) {
+    searchSpaces(spaces, judge, result);
   } else {
-    searchMode(options.mode, judge);
-    joint.boundOnly();
+    // The bound is one of the whole space, whatever the mode.
+    JointSearch joint(judge);
+    if (options.mode == PlannerMode::Joint) {
+      joint.run();
+    } else {
+      searchMode(options.mode, judge);
+      joint.boundOnly();
+    }
+    result.lower_bound_s = joint.boundSeconds();
+    result.effort.priced_templates = joint.pricedTemplates();
   }
-  result.effort = {judge.secondsSinceStart(), joint.pricedTemplates(),
-                   judge.evaluated_plans, judge.isLate()};
+  result.effort.seconds = judge.secondsSinceStart();
+  result.effort.evaluated_plans += judge.evaluated_plans;
+  result.effort.is_cut_short = judge.isLate();
   // The others share what time is left.
   PlannerOptions others = options;
   for (PlannerMode mode : options.compare) {
@@ -104,7 +159,8 @@ search(const PlanCosts &costs, const PlannerOptions &options, bool &isLate) {
     if (mode == PlannerMode::Symmetric)
       result.symmetric = step;
     // A restricted plan is a plan too: never answer with a slower one.
-    if (step && options.mode == PlannerMode::Joint)
+    if (step && options.mode == PlannerMode::Joint &&
+        (!options.has_one_extent || hasOneExtent(step->resolved)))
       judge.consider(step->resolved);
   }
   isLate = result.effort.is_cut_short;
@@ -113,8 +169,10 @@ search(const PlanCosts &costs, const PlannerOptions &options, bool &isLate) {
   std::optional<double> usingAll_s = judge.best_using_all_s;
   result.alternatives = judge.takeAlternatives();
   result.best = *judge.takeBest();
+  if (options.choose_finalist)
+    chooseFinalist(result, options);
   result.lower_bound_s =
-      std::min(joint.boundSeconds(), result.best.evaluation.step_s);
+      std::min(result.lower_bound_s, result.best.evaluation.step_s);
   explainResult(result, usingAll_s, costs, options);
   return result;
 }
@@ -142,20 +200,57 @@ llvm::Expected<PlannerResult> planCluster(const UnitTable &table,
                        options.memory_fraction, options.objective);
   bool isLate = false;
   double started_s = Judge(costs, options).started();
-  if (std::optional<PlannerResult> result = search(costs, options, isLate))
+  std::vector<std::unique_ptr<PlanCosts>> spaces;
+  if (options.has_one_extent) {
+    std::set<unsigned> extents;
+    for (const StageShape &shape : costs.shapes())
+      extents.insert(shape.deviceCount());
+    for (unsigned extent : extents)
+      spaces.push_back(std::make_unique<UnitTableCosts>(
+          table, cluster, options.optimizer, options.memory_fraction,
+          options.objective, extent));
+  }
+  if (std::optional<PlannerResult> result =
+          search(costs, options, isLate, spaces))
     return std::move(*result);
   if (isLate)
     return noPlanInTime(options);
+  if (options.has_one_extent)
+    return llvm::createStringError(
+        "no plan whose stages all have as many devices makes the global batch "
+        "within the devices' memory; one of unlike stages may");
   if (options.mode != PlannerMode::Joint)
     return llvm::createStringError(whyModeHasNoPlan(options.mode));
   return explainInfeasible(table, cluster, options, started_s);
 }
 
-std::optional<PlannedStep> planSymmetric(const CostModel &costs,
-                                         const PlannerOptions &options) {
-  UnitTableCosts all(costs.units(), costs.machines(), costs.optimizerKind(),
-                     options.memory_fraction, costs.planObjective());
-  return runMode(PlannerMode::Symmetric, all, options).step;
+PlannerResult judgePlan(const Plan &plan, llvm::StringRef origin,
+                        const UnitTable &table, const Cluster &cluster,
+                        std::optional<int64_t> microbatchSize,
+                        PlanObjective objective) {
+  PlannerOptions options;
+  options.global_batch = plan.global_batch;
+  options.optimizer = plan.optimizer;
+  options.state_owner = plan.state_owner;
+  options.microbatch_size = microbatchSize;
+  options.objective = objective;
+  UnitTableCosts costs(table, cluster, options.optimizer,
+                       options.memory_fraction, options.objective);
+  PlannerResult result;
+  result.best.plan = plan;
+  result.best.resolved = resolvePlan(plan, table, cluster);
+  result.best.evaluation =
+      costs.evaluate(result.best.resolved, plan.schedule, plan.state_owner);
+  Judge judge(costs, options);
+  JointSearch joint(judge);
+  joint.boundOnly();
+  // What is given may use what is not searched, such as larger microbatches.
+  result.lower_bound_s =
+      std::min(joint.boundSeconds(), result.best.evaluation.step_s);
+  result.effort.seconds = judge.secondsSinceStart();
+  result.origin = origin.str();
+  result.reasons.push_back(result.origin);
+  return result;
 }
 
 } // namespace autohet

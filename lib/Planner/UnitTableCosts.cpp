@@ -11,12 +11,14 @@ namespace autohet {
 
 UnitTableCosts::UnitTableCosts(const UnitTable &table, const Cluster &cluster,
                                OptimizerKind optimizer, double memoryFraction,
-                               PlanObjective objective)
+                               PlanObjective objective, unsigned extent)
     : PlanCosts(table, cluster, optimizer),
-      costs(table, cluster, optimizer, objective),
+      costs(table, cluster, optimizer, objective), extent(extent),
       ranges(std::make_unique<UnitRanges>(costs)),
       memoryFraction(memoryFraction) {
-  makeShapes();
+  makeShapes([&](const StageShape &shape) {
+    return extent == 0 || shape.deviceCount() == extent;
+  });
   for (const StageShape &shape : this->shapes()) {
     std::vector<unsigned> &devices = examples.emplace_back();
     // A class's devices stand node after node, so the first ones share a node.

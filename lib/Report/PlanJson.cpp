@@ -71,6 +71,16 @@ json::Value describePlanAsJson(const PlannerResult &result,
     idle.push_back(
         json::Object{{"devices", std::move(names)}, {"reason", group.reason}});
   }
+  json::Array finalists;
+  for (const Finalist &finalist : facts.finalists) {
+    json::Object entry{{"predicted_s", finalist.step.evaluation.step_s},
+                       {"simulated_s", finalist.simulated_s},
+                       {"measured_s", finalist.measured_s},
+                       {"shape", formatPlanShape(finalist.step, cluster)}};
+    if (!finalist.why_not.empty())
+      entry["why_not"] = finalist.why_not;
+    finalists.push_back(std::move(entry));
+  }
   json::Object report{{"format", "autohet-plan-report"},
                       {"version", 1},
                       {"step_s", evaluation.step_s},
@@ -93,6 +103,11 @@ json::Value describePlanAsJson(const PlannerResult &result,
                       {"modes", std::move(modes)},
                       {"alternatives", std::move(alternatives)},
                       {"reasons", json::Array(result.reasons)}};
+  if (!finalists.empty()) {
+    report["finalists"] = std::move(finalists);
+    report["simulating_s"] = facts.simulating_s;
+    report["measuring_s"] = facts.measuring_s;
+  }
   if (figures.unpriced.empty() && figures.usd_per_step > 0) {
     report["usd_per_step"] = figures.usd_per_step;
     report["usd_per_million_tokens"] = figures.usd_per_million_tokens;

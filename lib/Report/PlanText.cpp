@@ -51,10 +51,12 @@ public:
 
   void write() {
     writePlan();
+    writeOrigin();
     writeStep();
     writeMoney();
     writeQuality();
     writeIdle();
+    writeFinalists();
     writeOthers();
     writeSources();
     if (facts.remarks)
@@ -93,7 +95,8 @@ private:
     else
       os << " " << first << " (";
     os << (group.replicas.size() > 1 ? " " : "") << replica.microbatches
-       << " microbatches of " << replica.microbatch_size << ")\n";
+       << (replica.microbatches == 1 ? " microbatch of " : " microbatches of ")
+       << replica.microbatch_size << ")\n";
     for (auto [number, stage] : llvm::enumerate(replica.stages))
       writeStage(group, number, stage);
   }
@@ -121,6 +124,14 @@ private:
         os << llvm::format(", %.0f %% of each product", 100 * devices.share);
       os << "\n";
     }
+  }
+
+  void writeOrigin() {
+    if (!result.origin.empty())
+      heading("plan is") << result.origin << "\n";
+    if (result.effort.is_cut_short)
+      heading("plan is")
+          << "what was found until the deadline, which cut the search short\n";
   }
 
   //===-- The numbers ------------------------------------------------------===//
@@ -185,6 +196,26 @@ private:
                       << cluster.kindOf(idle.devices.front()).name << ": "
                       << formatDevices(idle.devices, cluster) << ": "
                       << idle.reason << "\n";
+    }
+  }
+
+  void writeFinalists() {
+    if (facts.finalists.empty())
+      return;
+    os << "finalists, lowered and simulated in " << seconds(facts.simulating_s);
+    if (facts.measuring_s > 0)
+      os << ", compiled and run for " << seconds(facts.measuring_s);
+    os << "\n";
+    for (auto [number, finalist] : llvm::enumerate(facts.finalists)) {
+      os << llvm::format("  %zu  predicted %s", number + 1,
+                         seconds(finalist.step.evaluation.step_s).c_str());
+      if (finalist.simulated_s)
+        os << ", simulated " << seconds(*finalist.simulated_s);
+      if (finalist.measured_s)
+        os << ", measured " << seconds(*finalist.measured_s);
+      if (!finalist.why_not.empty())
+        os << ": " << finalist.why_not;
+      os << "  " << formatPlanShape(finalist.step, cluster) << "\n";
     }
   }
 

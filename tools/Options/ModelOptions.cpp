@@ -12,6 +12,43 @@ static std::vector<std::string> listOf(const cl::list<std::string> &values) {
   return {values.begin(), values.end()};
 }
 
+//===-- As another tool's command line ------------------------------------===//
+
+static void addGiven(std::vector<std::string> &arguments,
+                     const cl::opt<std::string> &option) {
+  if (option.getNumOccurrences())
+    arguments.push_back("--" + option.ArgStr.str() + "=" + option.getValue());
+}
+static void addGiven(std::vector<std::string> &arguments,
+                     const cl::opt<bool> &option) {
+  if (option)
+    arguments.push_back("--" + option.ArgStr.str());
+}
+static void addGiven(std::vector<std::string> &arguments,
+                     const cl::list<std::string> &option) {
+  for (const std::string &value : option)
+    arguments.push_back("--" + option.ArgStr.str() + "=" + value);
+}
+
+template <typename... Options>
+static std::vector<std::string> givenOf(const Options &...options) {
+  std::vector<std::string> arguments;
+  (addGiven(arguments, options), ...);
+  return arguments;
+}
+
+std::vector<std::string> ModelOptions::arguments() const {
+  return givenOf(dims, ties, shared, batchDim, constants, freeze, loss,
+                 lossOutput, ignoreIndex, sequenceLength, paddingMask,
+                 noDropout, verbose);
+}
+
+std::vector<std::string> ClusterOptions::arguments() const {
+  return givenOf(cluster, hostfile, include);
+}
+
+//===-- What they are -----------------------------------------------------===//
+
 ModelOptions::ModelOptions(cl::OptionCategory &category)
     : dims("dim", cl::desc("Extent of a symbolic dim"),
            cl::value_desc("NAME=N"), cl::cat(category)),

@@ -27,6 +27,8 @@ public:
   llvm::SmallVector<const llvm::cl::Option *> trainingOptions() const;
   /// What is wrong with them; empty if nothing.
   static std::string check(const ModelFile &file);
+  /// Those that were given, for the command line of another tool.
+  std::vector<std::string> arguments() const;
 
 private:
   llvm::cl::list<std::string> dims, ties, shared;
@@ -40,6 +42,8 @@ public:
   explicit ClusterOptions(llvm::cl::OptionCategory &category);
 
   ClusterSource read() const;
+  /// As above.
+  std::vector<std::string> arguments() const;
 
 private:
   llvm::cl::opt<std::string> cluster, hostfile;

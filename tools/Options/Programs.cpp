@@ -1,6 +1,7 @@
 //===- Programs.cpp - from a plan to each device's program ------------------===//
 
 #include "Programs.h"
+#include "Inputs.h"
 
 #include "autohet/Dialect/Dist/Dist.h"
 #include "autohet/Dialect/Het/Het.h"
@@ -17,6 +18,34 @@ func::FuncOp autohet::modelOf(ModuleOp module) {
     if (function->hasAttr(het::kBatchSizeAttr))
       return function;
   return nullptr;
+}
+
+int64_t autohet::tokensOf(func::FuncOp model) {
+  for (BlockArgument argument : model.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (type && type.getElementType().isInteger() && type.getRank() >= 1)
+      return type.getRank() > 1 ? type.getDimSize(1) : 1;
+  }
+  return 0;
+}
+
+LogicalResult autohet::addModels(ModelsBySize &models, const ModelFile &file,
+                                 const Plan &plan, MLIRContext &context) {
+  for (const Replica &replica : plan.replicas) {
+    int64_t size = replica.microbatch_size;
+    if (models.count(size))
+      continue;
+    FailureOr<OwningOpRef<ModuleOp>> model =
+        readModel(file, size, /*differentiate=*/true, context);
+    if (failed(model))
+      return failure();
+    func::FuncOp function = modelOf(**model);
+    if (failed(bindInputs(function, {})))
+      return failure();
+    function.setName("model_b" + std::to_string(size));
+    models.insert({size, std::move(*model)});
+  }
+  return success();
 }
 
 FailureOr<OwningOpRef<ModuleOp>> autohet::placeModels(ModelsBySize &models,

@@ -4,6 +4,7 @@
 #define AUTOHET_TOOLS_OPTIONS_PROGRAMS_H
 
 #include "autohet/Cluster/Cluster.h"
+#include "autohet/Passes/Model/ModelFile.h"
 #include "autohet/Plan/Plan.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -15,6 +16,15 @@ namespace autohet {
 /// Differentiated models by microbatch size.
 using ModelsBySize =
     llvm::MapVector<int64_t, mlir::OwningOpRef<mlir::ModuleOp>>;
+
+/// Adds the models of microbatch sizes that the plan has and `models` lacks,
+/// their inputs bound by name. Fails after a diagnostic.
+mlir::LogicalResult addModels(ModelsBySize &models, const ModelFile &file,
+                              const Plan &plan, mlir::MLIRContext &context);
+
+/// Of one sample: they lie along dim 1 of the first integer input. 0: samples
+/// are not of tokens.
+int64_t tokensOf(mlir::func::FuncOp model);
 
 /// The function of a module that readModel() made.
 mlir::func::FuncOp modelOf(mlir::ModuleOp module);

@@ -23,6 +23,7 @@
 #include "autohet/Passes/Schedule/MemoryUse.h"
 #include "autohet/Passes/Schedule/Passes.h"
 #include "autohet/Passes/Schedule/SimulatePrograms.h"
+#include "autohet/Report/PlanText.h"
 #include "autohet/Simulator/Simulate.h"
 #include "autohet/Support/Quantity.h"
 
@@ -229,6 +230,9 @@ LogicalResult Compiler::preparePlanner() {
   wanted.emplace();
   wanted->global_batch = options.globalBatch;
   wanted->optimizer = *parseOptimizer(options.optimizer);
+  wanted->mode = options.planner;
+  if (options.planner == PlannerMode::Symmetric)
+    wanted->compare.clear();
   wanted->state_owner = options.stateOwner;
   if (*fixed)
     wanted->microbatch_size = *fixed;
@@ -239,7 +243,7 @@ LogicalResult Compiler::preparePlanner() {
 
 LogicalResult Compiler::searchPlan() {
   llvm::Expected<PlannerResult> found =
-      findPlan(options.planner, estimates, *cluster, *wanted);
+      planCluster(estimates, *cluster, *wanted);
   if (!found)
     return error(found.takeError());
   planned = std::move(*found);
@@ -358,11 +362,18 @@ LogicalResult Compiler::finishPlan() {
     return failure();
   // Written out, it is a plan of this model.
   plan.structure_hash = units.structure_hash;
-  if (!wanted)
-    planned = judgePlan(plan,
-                        options.plan.empty() ? "one device: nothing to plan"
-                                             : "the plan of " + options.plan,
-                        units, *cluster);
+  if (wanted)
+    return success();
+  FailureOr<int64_t> fixed = options.microbatch
+                                 ? options.microbatch
+                                 : batchOf(options.modelFile, context);
+  if (failed(fixed))
+    return failure();
+  planned =
+      judgePlan(plan,
+                options.plan.empty() ? "one device: nothing to plan"
+                                     : "the plan of " + options.plan,
+                units, *cluster, *fixed ? std::optional(*fixed) : std::nullopt);
   return success();
 }
 
@@ -472,8 +483,11 @@ void Compiler::printDecisions() {
   llvm::raw_ostream &os =
       options.emit < Emit::Objects ? llvm::errs() : llvm::outs();
   os << formatInputs(modelOf(*models.front().second));
-  if (options.machines.hasRates())
-    os << formatPlannerResult(planned, units, *cluster);
+  if (options.machines.hasRates()) {
+    PlanTextFacts facts;
+    facts.tokens = tokensOf(modelOf(*models.front().second));
+    os << formatPlanText(planned, units, *cluster, facts);
+  }
   os << formatMemoryUse(*module, [&](StringRef device) {
     return cluster->kindOf(*cluster->findDevice(device)).memory_bytes;
   });

@@ -3,9 +3,8 @@
 #ifndef AUTOHET_TOOLS_COMPILE_COMPILE_H
 #define AUTOHET_TOOLS_COMPILE_COMPILE_H
 
-#include "Options/Planning.h"
-
 #include "autohet/Passes/Model/ModelFile.h"
+#include "autohet/Planner/Planner.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -33,8 +32,8 @@ struct CompileOptions {
   // Placement.
   ClusterSource machines;
   std::string plan;
-  int64_t globalBatch = 0, microbatch = 0;       ///< 0: not given
-  PlannerKind planner = PlannerKind::Asymmetric; ///< without a plan
+  int64_t globalBatch = 0, microbatch = 0;     ///< 0: not given
+  PlannerMode planner = PlannerMode::Joint;    ///< without a plan
   std::string schedule, stateOwner = "spread"; ///< no schedule: the better one
   /// Whether these were given, not only have their defaults: a plan that is
   /// pinned must then agree.

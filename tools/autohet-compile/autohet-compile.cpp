@@ -55,12 +55,12 @@ struct CommandLine {
       cl::desc("Samples a microbatch; default: as in "
                "the file, else the planner's choice"),
       cl::value_desc("N"), cl::cat(placement)};
-  cl::opt<PlannerKind> planner{
-      "planner", cl::desc("What plan to make"),
-      cl::init(PlannerKind::Asymmetric), cl::cat(placement),
-      cl::values(clEnumValN(PlannerKind::Asymmetric, "asymmetric",
+  cl::opt<PlannerMode> planner{
+      "planner", cl::desc("What plan to make"), cl::init(PlannerMode::Joint),
+      cl::cat(placement),
+      cl::values(clEnumValN(PlannerMode::Joint, "asymmetric",
                             "the best one; replicas and stages may differ"),
-                 clEnumValN(PlannerKind::Symmetric, "symmetric",
+                 clEnumValN(PlannerMode::Symmetric, "symmetric",
                             "the best grid of equal parts, to compare with"))};
   cl::opt<std::string> schedule{
       "schedule",

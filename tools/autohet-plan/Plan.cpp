@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Plan.h"
+#include "Finalists.h"
 #include "Options/Diagnostics.h"
-#include "Options/Planning.h"
+#include "Options/Programs.h"
 
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Passes/Model/Units.h"
@@ -43,14 +44,7 @@ FailureOr<PlannedModel> readUnits(const PlanOptions &options,
     if (!function->hasAttr(het::kBatchSizeAttr))
       continue;
     result.units = collectUnits(function);
-    // Tokens lie along dim 1 of the first integer input.
-    for (BlockArgument argument : function.getArguments()) {
-      auto type = dyn_cast<RankedTensorType>(argument.getType());
-      if (!type || !type.getElementType().isInteger() || type.getRank() < 1)
-        continue;
-      result.tokens = type.getRank() > 1 ? type.getDimSize(1) : 1;
-      break;
-    }
+    result.tokens = tokensOf(function);
   }
   return result;
 }
@@ -174,14 +168,17 @@ std::string disagreement(const PlanOptions &options, const Plan &plan) {
 
 FailureOr<PlannerResult> judge(const PlanOptions &options,
                                const PlannedModel &model,
-                               const Cluster &cluster, MLIRContext &context) {
+                               const Cluster &cluster,
+                               std::optional<int64_t> microbatchSize,
+                               MLIRContext &context) {
   FailureOr<Plan> plan = readPlan(options.plan, model, cluster, context);
   if (failed(plan))
     return failure();
   if (std::string wrong = disagreement(options, *plan); !wrong.empty())
     return emitError(UnknownLoc::get(&context))
            << wrong << " (" << options.plan << ")";
-  return judgePlan(*plan, "the plan of " + options.plan, model.units, cluster);
+  return judgePlan(*plan, "the plan of " + options.plan, model.units, cluster,
+                   microbatchSize);
 }
 
 } // namespace
@@ -204,6 +201,16 @@ LogicalResult autohet::plan(const PlanOptions &options, MLIRContext &context) {
   PlannerOptions planner = options.planner;
   if (!planner.microbatch_size && model->fixed_batch)
     planner.microbatch_size = model->fixed_batch;
+  FinalistJudge finalists(options, *cluster, context);
+  if (llvm::Error problem = finalists.checkMeasuring())
+    return emitProblem(context, std::move(problem));
+  if (finalists.count() > 0) {
+    planner.max_alternatives =
+        std::max(planner.max_alternatives, finalists.count() - 1);
+    planner.choose_finalist = [&](llvm::ArrayRef<PlannedStep> plans) {
+      return finalists.choose(plans);
+    };
+  }
   FailureOr<PlannerResult> result;
   std::optional<ReplanResult> replanned;
   if (!options.from.empty()) {
@@ -216,9 +223,11 @@ LogicalResult autohet::plan(const PlanOptions &options, MLIRContext &context) {
     result = found->planned;
     replanned = std::move(*found);
   } else if (!options.plan.empty()) {
-    result = judge(options, *model, *cluster, context);
+    result = judge(options, *model, *cluster, planner.microbatch_size, context);
     if (failed(result))
       return failure();
+    if (finalists.count() > 0)
+      finalists.choose(result->best);
   } else {
     llvm::Expected<PlannerResult> found =
         planCluster(model->units, *cluster, planner);
@@ -227,6 +236,10 @@ LogicalResult autohet::plan(const PlanOptions &options, MLIRContext &context) {
     result = std::move(*found);
   }
 
+  if (finalists.hasFailed())
+    return failure();
+  PlanTextFacts facts;
+  finalists.take(facts);
   return report(options, *result, model->units, *cluster, model->tokens,
-                context, replanned ? &*replanned : nullptr);
+                context, std::move(facts), replanned ? &*replanned : nullptr);
 }

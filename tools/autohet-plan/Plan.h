@@ -5,6 +5,7 @@
 
 #include "autohet/Passes/Model/ModelFile.h"
 #include "autohet/Planner/Replan.h"
+#include "autohet/Report/PlanText.h"
 
 namespace autohet {
 
@@ -26,6 +27,15 @@ struct PlanOptions {
   /// Whether they were asked for: a plan that is judged must agree.
   bool has_batch = false, has_optimizer = false, has_owner = false;
   bool isJson = false, remarks = false, megatron = false;
+  /// Best plans to lower and simulate, nothing: as many as take little time;
+  /// and how many of those to run.
+  std::optional<unsigned> finalists;
+  unsigned measureTop = 0;
+  bool emulate = false; ///< each kind's speed, in those runs
+  /// For autohet-compile: what was said of the model and the machines; and a
+  /// folder for the runs.
+  std::vector<std::string> arguments;
+  std::string work;
 };
 
 mlir::LogicalResult plan(const PlanOptions &options,
@@ -37,7 +47,7 @@ mlir::LogicalResult planWithSailor(const PlanOptions &options,
 mlir::LogicalResult report(const PlanOptions &options,
                            const PlannerResult &result, const UnitTable &units,
                            const Cluster &cluster, int64_t tokens,
-                           mlir::MLIRContext &context,
+                           mlir::MLIRContext &context, PlanTextFacts facts = {},
                            const ReplanResult *moves = nullptr);
 mlir::LogicalResult writeOutput(llvm::StringRef path, llvm::StringRef text,
                                 mlir::MLIRContext &context);

@@ -45,8 +45,7 @@ LogicalResult autohet::report(const PlanOptions &options,
                               const PlannerResult &result,
                               const UnitTable &units, const Cluster &cluster,
                               int64_t tokens, MLIRContext &context,
-                              const ReplanResult *moves) {
-  PlanTextFacts facts;
+                              PlanTextFacts facts, const ReplanResult *moves) {
   facts.tokens = tokens;
   facts.precision = options.precision;
   facts.remarks = options.remarks;

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "Options/Diagnostics.h"
-#include "Options/Planning.h"
 #include "Plan.h"
 
 #include "autohet/Profiles/SailorCosts.h"

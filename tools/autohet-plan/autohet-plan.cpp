@@ -4,13 +4,18 @@
 #include "Options/ModelOptions.h"
 #include "Plan.h"
 
+#include "autohet/Dialect/Dist/Dist.h"
+#include "autohet/Dialect/Exec/Exec.h"
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Dialect/Onnx/Onnx.h"
 #include "autohet/Support/Quantity.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include <cmath>
 
@@ -92,6 +97,23 @@ struct CommandLine {
   cl::opt<std::string> deadline{
       "deadline", cl::desc("Time after which the best plan so far is taken"),
       cl::value_desc("2s"), cl::cat(searchOptions)};
+  cl::opt<std::string> extents{
+      "tp",
+      cl::desc("Devices of stages: free, or uniform (one number for all)"),
+      cl::init("free"), cl::cat(searchOptions)};
+  cl::opt<std::string> finalists{
+      "finalists",
+      cl::desc("Of the best plans, so many are lowered to programs and "
+               "simulated; 0: none"),
+      cl::value_desc("N"), cl::cat(searchOptions)};
+  cl::opt<std::string> measureTop{
+      "measure-top",
+      cl::desc("Of the finalists, so many are run here for a few steps, and "
+               "the fastest is taken"),
+      cl::value_desc("K"), cl::cat(searchOptions)};
+  cl::opt<bool> emulate{
+      "emulate", cl::desc("With --measure-top: at the cluster file's speeds"),
+      cl::cat(searchOptions)};
   cl::opt<std::string> schedule{"schedule",
                                 cl::desc("1f1b or gpipe; default: the better"),
                                 cl::value_desc("name"), cl::cat(searchOptions)};
@@ -127,6 +149,7 @@ private:
   llvm::Error readCounts(PlannerOptions &planner) const;
   llvm::Error readChange(PlanOptions &options) const;
   llvm::Error readSailor(PlanOptions &options) const;
+  llvm::Error readFinalists(PlanOptions &options) const;
 };
 
 llvm::Error error(const llvm::Twine &message) {
@@ -243,6 +266,39 @@ llvm::Error CommandLine::readSailor(PlanOptions &options) const {
   return llvm::Error::success();
 }
 
+llvm::Error CommandLine::readFinalists(PlanOptions &options) const {
+  std::string problem;
+  unsigned count = readNumber<unsigned>(finalists, problem);
+  options.measureTop = readNumber<unsigned>(measureTop, problem);
+  if (!problem.empty())
+    return error(problem);
+  if (!measureTop.empty() && options.measureTop == 0)
+    return error("--measure-top=0: at least 1");
+  if (emulate && !options.measureTop)
+    return error("--emulate is how --measure-top runs plans: give both");
+  bool isAsked = count || options.measureTop;
+  std::string where = !options.sailor_data.empty()           ? "--cost=sailor"
+                      : !from.empty()                        ? "--from"
+                      : !allow.empty()                       ? "--allow"
+                      : options.precision != Precision::FP32 ? "--precision"
+                                                             : "";
+  if (isAsked && !where.empty())
+    return error("--finalists and --measure-top are of programs as they run "
+                 "today: not with " +
+                 where);
+  if (!finalists.empty() || !where.empty())
+    options.finalists = count;
+  if (!finalists.empty() && options.measureTop > count)
+    return error("--measure-top=" + measureTop + " of --finalists=" +
+                 finalists + ": of those that are simulated");
+  for (std::vector<std::string> given :
+       {modelFile.arguments(), machines.arguments()})
+    options.arguments.insert(options.arguments.end(), given.begin(),
+                             given.end());
+  options.emulate = emulate;
+  return llvm::Error::success();
+}
+
 llvm::Error CommandLine::read(PlanOptions &options) const {
   if (model.empty())
     return error("which model? Give an ONNX file or a config.json; see --help");
@@ -256,6 +312,7 @@ llvm::Error CommandLine::read(PlanOptions &options) const {
                          : checkChoice("schedule", schedule, {"1f1b", "gpipe"}),
         checkChoice("precision", precision, {"fp32", "bf16", "fp16"}),
         checkChoice("cost", cost, {"facts", "sailor"}),
+        checkChoice("tp", extents, {"free", "uniform"}),
         ModelOptions::check(file)})
     if (!problem.empty())
       return error(problem);
@@ -280,6 +337,12 @@ llvm::Error CommandLine::read(PlanOptions &options) const {
     return problem;
   if (llvm::Error problem = readCounts(planner))
     return problem;
+  planner.has_one_extent = extents == "uniform";
+  if (planner.has_one_extent &&
+      (planner.mode != PlannerMode::Joint || cost == "sailor" ||
+       !from.empty() || !plan.empty()))
+    return error("--tp=uniform is a limit of the joint search: not with "
+                 "another --mode, --cost, --from or --plan");
   planner.optimizer = *parseOptimizer(optimizer);
   if (!schedule.empty())
     planner.schedule = *parseSchedule(schedule);
@@ -289,7 +352,7 @@ llvm::Error CommandLine::read(PlanOptions &options) const {
       return error("--allow=" + what + ": known is recompute");
     planner.allow_recompute = true;
   }
-  return llvm::Error::success();
+  return readFinalists(options);
 }
 
 } // namespace
@@ -314,9 +377,23 @@ int main(int argc, char **argv) {
     return 1;
   }
   mlir::MLIRContext context;
-  context.loadDialect<het::HetDialect, onnx::OnnxDialect,
-                      mlir::func::FuncDialect>();
+  context.loadDialect<het::HetDialect, onnx::OnnxDialect, dist::DistDialect,
+                      exec::ExecDialect, mlir::func::FuncDialect>();
   DiagnosticPrinter printer(context, "autohet-plan");
+  llvm::SmallString<128> folder;
+  auto remove = llvm::scope_exit([&] {
+    if (!folder.empty())
+      llvm::sys::fs::remove_directories(folder);
+  });
+  if (options.measureTop) {
+    if (std::error_code code =
+            llvm::sys::fs::createUniqueDirectory("autohet-plan", folder)) {
+      llvm::errs() << "autohet-plan: error: cannot make a folder for the runs: "
+                   << code.message() << "\n";
+      return 1;
+    }
+    options.work = folder.str();
+  }
   mlir::LogicalResult done = options.sailor_data.empty()
                                  ? plan(options, context)
                                  : planWithSailor(options, context);

@@ -8,7 +8,6 @@
 
 #include "SimulateFile.h"
 #include "Options/Diagnostics.h"
-#include "Options/Inputs.h"
 #include "Options/Programs.h"
 
 #include "autohet/Dialect/Dist/Dist.h"
@@ -90,20 +89,8 @@ LogicalResult Simulator::makePrograms() {
     return error("which model is '" + options.input +
                  "' a plan of? Give --model FILE");
   ModelsBySize models;
-  for (const Replica &replica : plan->replicas) {
-    int64_t size = replica.microbatch_size;
-    if (models.count(size))
-      continue;
-    FailureOr<OwningOpRef<ModuleOp>> model =
-        readModel(options.model, size, /*differentiate=*/true, context);
-    if (failed(model))
-      return failure();
-    func::FuncOp function = modelOf(**model);
-    if (failed(bindInputs(function, {})))
-      return failure();
-    function.setName("model_b" + std::to_string(size));
-    models.insert({size, std::move(*model)});
-  }
+  if (failed(addModels(models, options.model, *plan, context)))
+    return failure();
   UnitTable units = collectUnits(modelOf(*models.front().second));
   std::vector<std::string> problems = verifyPlan(*plan, units, cluster);
   for (const std::string &problem : problems)

@@ -11,6 +11,7 @@
 #define AUTOHET_PLANNER_PLANNER_H
 
 #include "autohet/Planner/PlanCosts.h"
+#include <functional>
 
 namespace autohet {
 
@@ -28,6 +29,12 @@ llvm::StringRef plannerModeName(PlannerMode mode); ///< "joint", "symmetric", �
 std::optional<PlannerMode> parsePlannerMode(llvm::StringRef name);
 std::vector<PlannerMode> allPlannerModes(); ///< ours first
 
+struct PlannedStep {
+  Plan plan;
+  ResolvedPlan resolved;
+  PlanEvaluation evaluation;
+};
+
 struct PlannerOptions {
   int64_t global_batch = 1;
   OptimizerKind optimizer = OptimizerKind::AdamW;
@@ -43,6 +50,9 @@ struct PlannerOptions {
   /// Of each device's memory; the rest is for what estimates do not see.
   double memory_fraction = 0.95;
   bool allow_idle = true;
+  /// All stages have as many devices: of the joint search only, since modes
+  /// have rules of their own.
+  bool has_one_extent = false;
   /// Stages that compute forward twice: no runtime does that yet.
   bool allow_recompute = false;
   /// Devices that a plan may use.
@@ -59,12 +69,9 @@ struct PlannerOptions {
   std::vector<PlannerMode> compare = {PlannerMode::Symmetric};
   /// Groupings looked at before the search becomes a local one.
   unsigned max_groupings = 20000;
-};
-
-struct PlannedStep {
-  Plan plan;
-  ResolvedPlan resolved;
-  PlanEvaluation evaluation;
+  /// Says which of the best plan and its alternatives to take, by a closer look
+  /// than estimates allow: its number. Without it the first, the best estimate.
+  std::function<size_t(llvm::ArrayRef<PlannedStep>)> choose_finalist;
 };
 
 /// What one mode reaches, or why it has no plan.
@@ -99,6 +106,8 @@ struct PlannerResult {
   std::vector<IdleDevices> idle;
   /// No plan of the whole space is faster, whatever mode was asked for.
   double lower_bound_s = 0;
+  /// Where the plan is from, if not from the search of the whole space.
+  std::string origin;
   /// Why the plan is as it is, one sentence each.
   std::vector<std::string> reasons;
   SearchEffort effort;
@@ -121,14 +130,12 @@ llvm::Expected<PlannerResult> planCluster(const UnitTable &table,
 llvm::Expected<PlannerResult> planCluster(const PlanCosts &costs,
                                           const PlannerOptions &options);
 
-/// The best symmetric plan alone: dp × pp × tp over all devices or any subset,
-/// equal layers (±1), equal batches, its best microbatch size and schedule.
-std::optional<PlannedStep> planSymmetric(const CostModel &costs,
-                                         const PlannerOptions &options);
-
-/// Plan, times and memory as text for people.
-std::string formatPlannerResult(const PlannerResult &result,
-                                const UnitTable &table, const Cluster &cluster);
+/// What a legal plan of `origin` costs, beside the bound of its whole space:
+/// the one that a search for its batch and optimizer would print.
+PlannerResult judgePlan(const Plan &plan, llvm::StringRef origin,
+                        const UnitTable &table, const Cluster &cluster,
+                        std::optional<int64_t> microbatchSize,
+                        PlanObjective objective = PlanObjective::Latency);
 
 } // namespace autohet
 

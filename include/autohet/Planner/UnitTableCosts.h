@@ -17,10 +17,12 @@ class UnitRanges;
 
 class UnitTableCosts : public PlanCosts {
 public:
-  /// A device may be filled up to `memoryFraction` of its memory.
+  /// A device may be filled up to `memoryFraction` of its memory. Stages have
+  /// `extent` devices each; 0: any number.
   UnitTableCosts(const UnitTable &table, const Cluster &cluster,
                  OptimizerKind optimizer, double memoryFraction = 1,
-                 PlanObjective objective = PlanObjective::Latency);
+                 PlanObjective objective = PlanObjective::Latency,
+                 unsigned extent = 0);
   ~UnitTableCosts() override;
 
   PassSeconds unitSeconds(unsigned shape, unsigned unit,
@@ -42,7 +44,10 @@ public:
   double memoryRoom(unsigned device) const override {
     return memoryFraction * machines().kindOf(device).memory_bytes;
   }
-  const CostModel *costModel() const override { return &costs; }
+  const CostModel *costModel() const override {
+    // Searches over named devices know no rule for extents.
+    return extent ? nullptr : &costs;
+  }
   PlanObjective planObjective() const override { return costs.planObjective(); }
 
 private:
@@ -52,6 +57,7 @@ private:
   }
 
   CostModel costs;
+  unsigned extent;
   std::unique_ptr<UnitRanges> ranges;
   double memoryFraction;
   /// Any devices that the shape stands for: they all cost the same.

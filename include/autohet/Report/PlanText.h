@@ -17,6 +17,15 @@ class Value;
 
 namespace autohet {
 
+/// A plan that was looked at more closely than by the search's estimates.
+struct Finalist {
+  PlannedStep step;
+  /// Of a step, by its programs and by short runs of them.
+  std::optional<double> simulated_s, measured_s;
+  /// Why it cannot be the plan; empty if it can.
+  std::string why_not;
+};
+
 /// What a plan does not say of its job.
 struct PlanTextFacts {
   /// Of one sample; 0: samples are not of tokens.
@@ -25,6 +34,9 @@ struct PlanTextFacts {
   Precision precision = Precision::FP32;
   /// Also why the plan is as it is, sentence by sentence.
   bool remarks = false;
+  /// By rising estimate, with the seconds that looking at them took.
+  std::vector<Finalist> finalists = {};
+  double simulating_s = 0, measuring_s = 0;
 };
 
 std::string formatPlanText(const PlannerResult &result, const UnitTable &table,

@@ -1,0 +1,252 @@
+//===- Finalists.cpp - a closer look at the best plans ----------------------===//
+
+#include "Finalists.h"
+#include "Options/Diagnostics.h"
+#include "Options/Programs.h"
+#include "Options/SiblingTool.h"
+
+#include "autohet/Dialect/Exec/Exec.h"
+#include "autohet/Passes/Schedule/MemoryUse.h"
+#include "autohet/Passes/Schedule/SimulatePrograms.h"
+#include "autohet/Simulator/Simulate.h"
+#include "autohet/Support/Quantity.h"
+
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/LineIterator.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <chrono>
+
+using namespace mlir;
+using namespace autohet;
+
+// The first step begins with nothing under way.
+static constexpr int64_t simulatedSteps = 2;
+// Plans run in turn, so that they meet the same machine; the first step of a
+// run warms up.
+static constexpr unsigned measuredRounds = 3, measuredSteps = 5;
+
+// Making and simulating programs takes about a second for 64 devices; of more
+// devices, only those that are asked for.
+static constexpr size_t fewDevices = 16, manyDevices = 64;
+static constexpr unsigned finalistsOfFew = 3, finalistsOfMany = 1;
+
+static double now() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+unsigned FinalistJudge::count() const {
+  size_t devices = cluster.devices().size();
+  unsigned usual = devices <= fewDevices    ? finalistsOfFew
+                   : devices <= manyDevices ? finalistsOfMany
+                                            : 0;
+  return std::max(options.finalists.value_or(usual), options.measureTop);
+}
+
+size_t FinalistJudge::choose(llvm::ArrayRef<PlannedStep> plans) {
+  for (const PlannedStep &step :
+       plans.take_front(std::min<size_t>(count(), plans.size())))
+    finalists.push_back({step, {}, {}, ""});
+  if (mlir::failed(simulatePlans()) ||
+      (options.measureTop && mlir::failed(measurePlans()))) {
+    failed = true;
+    return 0;
+  }
+  // Where some were run, only those count.
+  auto seconds = [&](const Finalist &finalist) {
+    std::optional<double> found =
+        options.measureTop ? finalist.measured_s : finalist.simulated_s;
+    return finalist.why_not.empty() && found
+               ? *found
+               : std::numeric_limits<double>::infinity();
+  };
+  auto best = llvm::min_element(finalists, [&](const auto &a, const auto &b) {
+    return seconds(a) < seconds(b);
+  });
+  if (!best->why_not.empty())
+    emitWarning(UnknownLoc::get(&context))
+        << "no finalist's programs fit: " << best->why_not;
+  return best - finalists.begin();
+}
+
+void FinalistJudge::take(PlanTextFacts &facts) {
+  facts.finalists = std::move(finalists);
+  facts.simulating_s = simulating_s;
+  facts.measuring_s = measuring_s;
+}
+
+//===----------------------------------------------------------------------===//
+// Simulated
+//===----------------------------------------------------------------------===//
+
+/// Which device cannot hold its program; empty if none.
+static std::string findShortage(ModuleOp programs, const Cluster &cluster) {
+  for (auto program : programs.getOps<exec::ProgramOp>()) {
+    std::optional<unsigned> device = cluster.findDevice(program.getSymName());
+    double bytes = static_cast<double>(program.getTotalBytes());
+    double limit = cluster.kindOf(*device).memory_bytes;
+    if (bytes > limit)
+      return ("device " + program.getSymName() + " needs " +
+              formatQuantity(bytes, Dimension::Bytes) + " of its " +
+              formatQuantity(limit, Dimension::Bytes))
+          .str();
+  }
+  return "";
+}
+
+LogicalResult FinalistJudge::simulatePlans() {
+  double begin_s = now();
+  ModelsBySize models;
+  for (Finalist &finalist : finalists) {
+    const Plan &plan = finalist.step.plan;
+    if (mlir::failed(addModels(models, options.model, plan, context)))
+      return failure();
+    FailureOr<OwningOpRef<ModuleOp>> module =
+        placeModels(models, plan, cluster, context);
+    if (mlir::failed(module) || mlir::failed(orderPrograms(**module, plan)) ||
+        mlir::failed(planMemory(**module)))
+      return failure();
+    finalist.why_not = findShortage(**module, cluster);
+    FailureOr<SimProgram> programs = simProgramOf(**module, cluster);
+    if (mlir::failed(programs))
+      return failure();
+    SimOptions steps;
+    steps.steps = simulatedSteps;
+    llvm::Expected<SimResult> result = simulate(*programs, steps);
+    if (!result)
+      return emitError(UnknownLoc::get(&context))
+             << "the programs of finalist "
+             << (&finalist - finalists.data() + 1)
+             << " wait for each other forever: "
+             << llvm::toString(result.takeError());
+    finalist.simulated_s = result->step_s.back();
+  }
+  simulating_s = now() - begin_s;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Measured
+//===----------------------------------------------------------------------===//
+
+llvm::Error FinalistJudge::checkMeasuring() const {
+  if (!options.measureTop)
+    return llvm::Error::success();
+  auto error = [](const llvm::Twine &text) {
+    return llvm::createStringError("--measure-top runs plans on this machine, "
+                                   "but " +
+                                   text);
+  };
+  std::vector<std::string> kinds;
+  for (const Device &device : cluster.devices()) {
+    const Node &node = cluster.nodes[device.node];
+    const DeviceKind &kind = cluster.kinds[device.kind];
+    if (!node.address.empty())
+      return error("node '" + node.name + "' is another one (address " +
+                   node.address + ")");
+    if (kind.is_gpu)
+      return error("device " + device.name + " is a GPU (" + kind.name +
+                   "): there is no code for it yet");
+    if (!llvm::is_contained(kinds, kind.name))
+      kinds.push_back(kind.name);
+  }
+  if (kinds.size() > 1 && !options.emulate)
+    return error("this machine is of one kind, and the cluster has " +
+                 llvm::join(kinds, ", ") + ": --emulate gives each its speed");
+  return llvm::Error::success();
+}
+
+llvm::Error FinalistJudge::compilePlan(Finalist &finalist,
+                                       const std::string &folder) {
+  std::string planFile = folder + ".json", output;
+  std::error_code code;
+  llvm::raw_fd_ostream(planFile, code) << formatPlan(finalist.step.plan);
+  if (code)
+    return llvm::createStringError(planFile + ": " + code.message());
+  std::vector<std::string> arguments = {
+      options.model.path, "--plan=" + planFile, "-o=" + folder,
+      "--kernel-cache=" + options.work + "/kernels"};
+  arguments.insert(arguments.end(), options.arguments.begin(),
+                   options.arguments.end());
+  llvm::Error failure =
+      runTool("autohet-compile", arguments, options.work, output);
+  // Kernels' own memory is known only now.
+  if (failure && llvm::StringRef(output).contains("more than its")) {
+    llvm::consumeError(std::move(failure));
+    finalist.why_not = "its programs need more memory than a device has";
+    return llvm::Error::success();
+  }
+  return failure;
+}
+
+llvm::Error FinalistJudge::runPlan(const std::string &folder,
+                                   std::vector<double> &step_s) {
+  std::string metrics = options.work + "/metrics.jsonl", output;
+  std::vector<std::string> arguments = {
+      folder,          "--data=random",
+      "--init",        "--steps=" + std::to_string(measuredSteps),
+      "--log-every=0", "--metrics=" + metrics};
+  if (options.emulate)
+    arguments.push_back("--emulate");
+  if (llvm::Error failure =
+          runTool("autohet-run", arguments, options.work, output))
+    return failure;
+  auto text = llvm::MemoryBuffer::getFile(metrics);
+  if (!text)
+    return llvm::createStringError(metrics + ": " + text.getError().message());
+  bool isFirst = true;
+  for (llvm::line_iterator line(**text); !line.is_at_eof(); ++line) {
+    llvm::Expected<llvm::json::Value> value = llvm::json::parse(*line);
+    if (!value)
+      return value.takeError();
+    const llvm::json::Object *object = value->getAsObject();
+    std::optional<double> seconds =
+        object ? object->getNumber("step_time_s") : std::nullopt;
+    if (seconds && !isFirst)
+      step_s.push_back(*seconds);
+    isFirst &= !seconds;
+  }
+  if (step_s.empty())
+    return llvm::createStringError(metrics + " has no step times");
+  return llvm::Error::success();
+}
+
+LogicalResult FinalistJudge::measurePlans() {
+  double begin_s = now();
+  std::vector<Finalist *> order;
+  for (Finalist &finalist : finalists)
+    if (finalist.why_not.empty())
+      order.push_back(&finalist);
+  llvm::sort(order, [](const Finalist *a, const Finalist *b) {
+    return *a->simulated_s < *b->simulated_s;
+  });
+  struct Job {
+    Finalist &finalist;
+    std::string folder;
+    std::vector<double> step_s;
+  };
+  std::vector<Job> jobs;
+  for (Finalist *finalist : order) {
+    if (jobs.size() == options.measureTop)
+      break;
+    std::string folder = options.work + "/" + std::to_string(jobs.size());
+    if (llvm::Error problem = compilePlan(*finalist, folder))
+      return emitProblem(context, std::move(problem));
+    if (finalist->why_not.empty())
+      jobs.push_back({*finalist, folder, {}});
+  }
+  for (unsigned round = 0; round < measuredRounds; ++round)
+    for (Job &job : jobs)
+      if (llvm::Error problem = runPlan(job.folder, job.step_s))
+        return emitProblem(context, std::move(problem));
+  for (Job &job : jobs) {
+    llvm::sort(job.step_s);
+    job.finalist.measured_s = job.step_s[job.step_s.size() / 2];
+  }
+  measuring_s = now() - begin_s;
+  return success();
+}

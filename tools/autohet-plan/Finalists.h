@@ -1,0 +1,52 @@
+//===- Finalists.h - a closer look at the best plans -----------*- C++ -*-===//
+//
+// The search compares plans by closed formulas. The few best are worth more:
+// their programs are made and simulated command by command, and, where this
+// machine can be the cluster, run for some steps.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef AUTOHET_TOOLS_PLAN_FINALISTS_H
+#define AUTOHET_TOOLS_PLAN_FINALISTS_H
+
+#include "Plan.h"
+
+namespace autohet {
+
+class FinalistJudge {
+public:
+  FinalistJudge(const PlanOptions &options, const Cluster &cluster,
+                mlir::MLIRContext &context)
+      : options(options), cluster(cluster), context(context) {}
+
+  /// What keeps the plans of this job from being run here, if they are to be.
+  llvm::Error checkMeasuring() const;
+
+  /// How many plans are looked at.
+  unsigned count() const;
+
+  /// The number of the plan to take. After failures, which are diagnostics, it
+  /// is any.
+  size_t choose(llvm::ArrayRef<PlannedStep> plans);
+
+  bool hasFailed() const { return failed; }
+  /// Moves what was found to the report's facts.
+  void take(PlanTextFacts &facts);
+
+private:
+  mlir::LogicalResult simulatePlans();
+  mlir::LogicalResult measurePlans();
+  llvm::Error compilePlan(Finalist &finalist, const std::string &folder);
+  llvm::Error runPlan(const std::string &folder, std::vector<double> &step_s);
+
+  const PlanOptions &options;
+  const Cluster &cluster;
+  mlir::MLIRContext &context;
+  std::vector<Finalist> finalists;
+  double simulating_s = 0, measuring_s = 0;
+  bool failed = false;
+};
+
+} // namespace autohet
+
+#endif
