@@ -26,9 +26,9 @@ static bool isProduct(NodeOp node) {
 /// The modules that use a constant as an Embedding or a Linear uses its weight;
 /// "" for any other use.
 static void collectModules(Value value, SmallVectorImpl<StringRef> &modules) {
-  for (OpOperand &use : value.getUses()) {
-    auto node = dyn_cast<NodeOp>(use.getOwner());
-    unsigned index = use.getOperandNumber();
+  for (OpOperand *use : usesOf(value)) {
+    auto node = dyn_cast<NodeOp>(use->getOwner());
+    unsigned index = use->getOperandNumber();
     if (node && node.getOpType() == "Transpose")
       collectModules(node->getResult(0), modules);
     else if (node && ((node.getOpType() == "Gather" && index == 0) ||
@@ -144,7 +144,8 @@ void OnnxParameters::nameByModules(func::FuncOp graph,
     // One of them gave the constant its name: so the others are names, too.
     if (users.size() > 1 && llvm::is_contained(names, parameter.name))
       for (const std::string &name : names)
-        addAlias(parameter, name, taken);
+        if (nameOfFirstCall(name) != parameter.name)
+          addAlias(parameter, name, taken);
   }
 }
 

@@ -34,6 +34,18 @@ bool autohet::isCounterName(StringRef name) {
   return pattern.match(name);
 }
 
+SmallVector<OpOperand *> autohet::usesOf(Value constant) {
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : constant.getUses()) {
+    auto node = dyn_cast<NodeOp>(use.getOwner());
+    if (node && node.getOpType() == "Identity" && node->getNumResults() == 1)
+      llvm::append_range(uses, usesOf(node->getResult(0)));
+    else
+      uses.push_back(&use);
+  }
+  return uses;
+}
+
 namespace {
 /// How a constant is used, where all its uses are alike.
 struct WeightUse {
@@ -89,9 +101,9 @@ static WeightUse weightUse(InitializerOp constant) {
   WeightUse result;
   if (cast<RankedTensorType>(constant.getType()).getRank() != 2)
     return result;
-  for (OpOperand &use : constant->getUses()) {
-    auto node = dyn_cast<NodeOp>(use.getOwner());
-    if (!node || use.getOperandNumber() != 1)
+  for (OpOperand *use : usesOf(constant)) {
+    auto node = dyn_cast<NodeOp>(use->getOwner());
+    if (!node || use->getOperandNumber() != 1)
       return {};
     bool isGemm = node.getOpType() == "Gemm";
     if (!isGemm && node.getOpType() != "MatMul")
@@ -112,7 +124,7 @@ static WeightUse weightUse(InitializerOp constant) {
 // Contents
 //===----------------------------------------------------------------------===//
 
-static std::unique_ptr<llvm::MemoryBuffer> readBytes(InitializerOp constant) {
+std::unique_ptr<llvm::MemoryBuffer> autohet::readBytes(InitializerOp constant) {
   auto buffer = llvm::MemoryBuffer::getFileSlice(
       *constant.getFile(), *constant.getBytes(), *constant.getOffset());
   if (!buffer) {
@@ -133,9 +145,8 @@ static bool equalTransposed(StringRef a, StringRef b, int64_t rows,
   return true;
 }
 
-/// Whether `b` holds the elements of `a`, or of its transpose. Nothing:
-/// neither.
-static FailureOr<std::optional<bool>> isCopy(InitializerOp a, InitializerOp b) {
+FailureOr<std::optional<bool>> autohet::isCopy(InitializerOp a,
+                                               InitializerOp b) {
   auto typeA = cast<RankedTensorType>(a.getType());
   auto typeB = cast<RankedTensorType>(b.getType());
   if (typeA.getElementType() != typeB.getElementType() ||
@@ -185,6 +196,8 @@ FailureOr<OnnxParameters> OnnxParameters::analyze(func::FuncOp graph,
     parameter.transposed = use.isTransposed;
     ++claims[parameter.name];
   }
+  if (!inference && failed(result.linkRepeatedCalls(claims)))
+    return failure();
   // A derived name that something else has too is no name.
   for (auto &[op, parameter] : result.parameters) {
     StringRef own = cast<InitializerOp>(op).getName();
@@ -270,9 +283,9 @@ void OnnxParameters::mentionEqualConstants() {
       heads.push_back(constant);
       continue;
     }
-    for (OpOperand &use : constant->getUses())
-      if (auto node = dyn_cast<NodeOp>(use.getOwner()))
-        if (node.getOpType() == "Gather" && use.getOperandNumber() == 0) {
+    for (OpOperand *use : usesOf(constant))
+      if (auto node = dyn_cast<NodeOp>(use->getOwner()))
+        if (node.getOpType() == "Gather" && use->getOperandNumber() == 0) {
           tables.push_back(constant);
           break;
         }

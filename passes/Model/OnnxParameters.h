@@ -13,11 +13,27 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <memory>
 
 namespace autohet {
 
 /// Whether an exporter made a constant's name up: `val_12`, `onnx::MatMul_34`.
 bool isCounterName(llvm::StringRef name);
+
+/// `a.ffn.weight` for `a.ffn_1.weight`, as the second call of a module would
+/// call it.
+std::string nameOfFirstCall(llvm::StringRef parameter);
+
+/// The uses of a constant; those of an Identity's result in place of its own.
+llvm::SmallVector<mlir::OpOperand *> usesOf(mlir::Value constant);
+
+/// Null after an error.
+std::unique_ptr<llvm::MemoryBuffer> readBytes(onnx::InitializerOp constant);
+/// Whether `b` holds the elements of `a`, or of its transpose. Nothing:
+/// neither.
+mlir::FailureOr<std::optional<bool>> isCopy(onnx::InitializerOp a,
+                                            onnx::InitializerOp b);
 
 class OnnxParameters {
 public:
@@ -54,6 +70,8 @@ public:
 private:
   mlir::LogicalResult tie(mlir::func::FuncOp graph, llvm::StringRef name,
                           llvm::StringRef other);
+  /// `claims`: how many constants want a name.
+  mlir::LogicalResult linkRepeatedCalls(llvm::StringMap<unsigned> &claims);
   void mentionEqualConstants();
   mlir::LogicalResult nameAliases(mlir::func::FuncOp graph);
   void nameByModules(mlir::func::FuncOp graph, llvm::StringSet<> &taken);

@@ -212,6 +212,8 @@ struct PairRows : OpRewritePattern<GatherNdOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(GatherNdOp op,
                                 PatternRewriter &rewriter) const override {
+    if (succeeded(pairConstantRows(op, rewriter)))
+      return success();
     auto columns = op.getIndices().getDefiningOp<ConcatOp>();
     int64_t row = op.getBatchDims();
     ArrayRef<int64_t> shape = typeOf(op.getIndices()).getShape();
@@ -243,6 +245,39 @@ struct PairRows : OpRewritePattern<GatherNdOp> {
             ? parts.front()
             : rewriter.createOrFold<ConcatOp>(op.getLoc(), parts, last);
     rewriter.replaceOpWithNewOp<GatherNdOp>(op, op.getOperand(), rest, row + 1);
+    return success();
+  }
+
+private:
+  /// Where tuples are constant as a whole.
+  static LogicalResult pairConstantRows(GatherNdOp op,
+                                        PatternRewriter &rewriter) {
+    DenseIntElementsAttr dense;
+    int64_t row = op.getBatchDims();
+    ArrayRef<int64_t> shape = typeOf(op.getIndices()).getShape();
+    int64_t last = shape.size() - 1, width = shape.back();
+    if (row >= last || width < 2 ||
+        typeOf(op.getOperand()).getDimSize(row) != shape[row] ||
+        !matchPattern(op.getIndices(), m_Constant(&dense)) || dense.empty())
+      return failure();
+    int64_t inner = 1; // tuples in a row
+    for (int64_t extent : shape.slice(row + 1, last - row - 1))
+      inner *= extent;
+    SmallVector<APInt> rest;
+    for (auto [i, value] : llvm::enumerate(dense.getValues<APInt>())) {
+      int64_t tuple = int64_t(i) / width;
+      if (int64_t(i) % width != 0)
+        rest.push_back(value);
+      else if (value.getSExtValue() != tuple / inner % shape[row])
+        return failure();
+    }
+    SmallVector<int64_t> restShape(shape);
+    --restShape.back();
+    auto type = typeOf(op.getIndices()).clone(restShape);
+    Value indices = ConstantOp::create(rewriter, op.getLoc(),
+                                       DenseElementsAttr::get(type, rest));
+    rewriter.replaceOpWithNewOp<GatherNdOp>(op, op.getOperand(), indices,
+                                            row + 1);
     return success();
   }
 };

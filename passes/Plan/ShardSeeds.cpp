@@ -59,11 +59,11 @@ Layout ShardSeeds::lookup(StringRef name,
   return layouts.lookup(key(name, offsets));
 }
 
-het::MatmulOp ShardSeeds::findProjection(Value value) {
+het::MatmulOp ShardSeeds::findProjection(Value value, unsigned outputs) {
   while (Operation *op = value.getDefiningOp()) {
     if (auto product = dyn_cast<het::MatmulOp>(op))
       return product.getRhs().getDefiningOp<het::ParameterOp>() &&
-                     outputDims(product).size() == 1
+                     outputDims(product).size() <= outputs
                  ? product
                  : nullptr;
     if (isa<het::ReshapeOp, het::TransposeOp, het::RotaryOp>(op)) {
@@ -133,7 +133,10 @@ static bool feedsProducts(Value value) {
 void ShardSeeds::seedActivation(Operation *op) {
   if (!feedsProducts(op->getResult(0)))
     return;
-  het::MatmulOp projection = findProjection(op->getOperand(0));
+  // Experts have one weight for all, [experts, outputs, inputs]: whole experts
+  // are divided, and their sum costs no more than that of a plain MLP.
+  constexpr unsigned kExpertOutputs = 2;
+  het::MatmulOp projection = findProjection(op->getOperand(0), kExpertOutputs);
   if (!projection)
     return;
   auto parameter = typeOf(projection.getRhs());
@@ -148,7 +151,7 @@ void ShardSeeds::seedActivation(Operation *op) {
         gate && !het::isBackward(user)) {
       Value other =
           gate.getLhs() == op->getResult(0) ? gate.getRhs() : gate.getLhs();
-      if (het::MatmulOp up = findProjection(other);
+      if (het::MatmulOp up = findProjection(other, kExpertOutputs);
           up && typeOf(up.getRhs()).getDimSize(outputDims(up).front()) ==
                     parameter.getDimSize(outputDims(projection).front()))
         seedOutput(up, het::consecutiveParts(sizes));

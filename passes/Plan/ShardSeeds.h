@@ -25,8 +25,9 @@ private:
   void seedEmbedding(het::EmbeddingOp op);
   void seedHead(het::CrossEntropyOp op);
   /// The product with a parameter that `value` comes from, through views,
-  /// rotary and elementwise ops; null where there is none.
-  static het::MatmulOp findProjection(mlir::Value value);
+  /// rotary and elementwise ops; null where there is none. Of the parameter's
+  /// dims `outputs` at most are not summed over.
+  static het::MatmulOp findProjection(mlir::Value value, unsigned outputs = 1);
   /// Divides the parameter's output dim of `extent`·unit elements.
   void seedOutput(het::MatmulOp projection, llvm::ArrayRef<het::Part> parts);
   static std::string key(llvm::StringRef name,

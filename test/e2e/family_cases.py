@@ -10,7 +10,7 @@ every gradient and the weights, within the tolerances of torch_cases.py.
 Each line of the result is one of
   ok         equal to PyTorch
   no export  PyTorch's exporter gave no file
-  lost       equal, but the exporter folded parameters or names of tied ones away:
+  lost       equal, but the exporter folded parameters, their shapes or names of tied ones away:
              autohet.export keeps them
   refused    by autohet-compile, with a message
   FAIL       a wrong number, or a crash
@@ -71,8 +71,9 @@ def run(golden: Golden, folder: str, exporter: str, opset: int, dynamic: bool, q
     if checks.failures:
         return "FAIL", f"{len(checks.failures)} of {checks.count}: {checks.failures[0]}"
     shutil.rmtree(folder)
-    if facts["parameters_lost"]:
-        return "lost", ", ".join(facts["parameters_lost"])
+    lost = facts["parameters_lost"] + [f"shape of {name}" for name in facts["reshaped"]]
+    if lost:
+        return "lost", ", ".join(lost)
     return "ok", f"{checks.count} comparisons"
 
 

@@ -44,6 +44,9 @@ class Case:
                 self.prefix = constant[: -len(origin["parameter"])]
         loss = self.facts.get("loss_kind", "cross-entropy")
         self.compile_options = [*compile_options, f"--loss={loss}"]
+        self.compile_options += [f"--shared={name}" for name in self.facts.get("shared", [])]
+        if tables := self.facts.get("constants"):
+            self.compile_options.append("--constant=^(" + "|".join(map(re.escape, tables)) + ")$")
 
     def path(self, name: str) -> str:
         return os.path.join(self.folder, name)
@@ -105,6 +108,8 @@ def compare_parameters(case: Case, checks: Checks, kind: str, actual: Tensors, e
         pick = (lambda t: t[rows]) if rows is not None else (lambda t: t)
         while rows is not None and values.ndim > 2 and values.shape[0] == 1:
             values = values[0]  # a folded lookup is a constant of the lookup's shape
+        if parameter in case.facts.get("reshaped", []):
+            values = values.reshape(expected[parameter].shape)  # a folded view of it
         compare(parameter, values, pick(expected[parameter]), pick(case.expected["grad." + parameter]))
     checks.equal(f"{kind}: parameters without a tensor", sorted(set(case.facts["parameters"]) - set(seen)), [])
 

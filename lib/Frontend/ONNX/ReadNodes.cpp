@@ -9,6 +9,7 @@
 #include "Reader.h"
 
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include <map>
 
@@ -42,9 +43,19 @@ std::string describe(const NodeProto &node) {
 std::string moduleOfName(StringRef name) {
   if (!name.consume_front("/") || !name.contains('/'))
     return "";
-  std::string module = name.rsplit('/').first.str();
-  std::replace(module.begin(), module.end(), '/', '.');
-  return module;
+  SmallVector<StringRef> modules, path;
+  name.rsplit('/').first.split(modules, '/');
+  for (StringRef module : modules) {
+    // What a list holds is called after the list: `layers.0` in `layers`, and
+    // `layers.0.1` in `layers.0`.
+    StringRef inList = module;
+    if (!path.empty() && inList.consume_front(path.back()) &&
+        inList.starts_with("."))
+      path.back() = module;
+    else
+      path.push_back(module);
+  }
+  return llvm::join(path, ".");
 }
 
 /// The module's path: the last but one entry of a Python list of strings, such

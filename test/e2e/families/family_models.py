@@ -42,6 +42,8 @@ class Family:
     loss: str = "cross-entropy"
     untrained: Tuple[str, ...] = ()
     """Parameters that no output depends on: their gradient is None."""
+    tables: Tuple[str, ...] = ()
+    """Buffers that a compiler may take for parameters: those of `--constant`."""
 
 
 # ===-- Inputs and labels ---------------------------------------------------===#
@@ -670,7 +672,7 @@ def families() -> Dict[str, Family]:
             lambda s, first=first: StockSeq2Seq(s, first),
             lambda s: {"input_ids": tokens(s, s.batch, s.length - 1), "decoder_ids": tokens(s)}, classes,
         )  # fmt: skip
-    stock["stock-gpt"] = Family(StockGpt, ids, classes)
+    stock["stock-gpt"] = Family(StockGpt, ids, classes, tables=("table",))
     own = {
         "neox": Family(lambda s: Decoder(s, NeoXBlock, positions=-1), ids, classes),
         "gptj": Family(lambda s: Decoder(s, lambda s: NeoXBlock(s, True, True), positions=-1), ids, classes),

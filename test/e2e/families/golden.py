@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional, Sequence, Set, Tuple
 
 import numpy as np
 import onnx
@@ -39,6 +39,12 @@ def fill(model: nn.Module) -> None:
                 parameter.copy_(parameter.round().clamp(-1, 1) + noise * 0.1)
 
 
+def is_part(values: np.ndarray, whole: np.ndarray) -> bool:
+    """Whether `values` are the first rows of a table, in whatever shape."""
+    flat = whole.reshape(-1)
+    return values.dtype == np.float32 and values.size > 1 and np.array_equal(values.reshape(-1), flat[: values.size])
+
+
 class Golden:
     """One family at one size: numbers once, files in many spellings."""
 
@@ -52,8 +58,9 @@ class Golden:
             parameter.data = parameter.data.to(precision).float()
         self.start = {name: p.detach().clone() for name, p in self.model.named_parameters()}
         self.inputs = family.inputs(size)
-        with torch.no_grad():
-            outputs = self.model(*self.inputs.values())
+        outputs = self.model(*self.inputs.values())
+        self.shared = self._used_again(outputs)
+        outputs = outputs.detach()
         self.labels = family.labels(size, outputs)
         self.expected = self._gradients()
         self.after, self.losses = {}, {}
@@ -65,6 +72,19 @@ class Golden:
             self.other_outputs = self.model(*self.other_inputs.values())
         self.other_labels = family.labels(size, self.other_outputs)
         self.other_loss = self._loss(self.other_outputs, self.other_labels)
+
+    def _used_again(self, outputs: Tensor) -> Set[str]:
+        """The parameters that one forward pass reads several times, as the graph of gradients shows."""
+        uses: Dict[int, int] = {}
+        seen, left = {outputs.grad_fn}, [outputs.grad_fn]
+        while left:
+            for function, _ in left.pop().next_functions:
+                if hasattr(function, "variable"):
+                    uses[id(function.variable)] = uses.get(id(function.variable), 0) + 1
+                elif function is not None and function not in seen:
+                    seen.add(function)
+                    left.append(function)
+        return {name for name, p in self.model.named_parameters() if uses.get(id(p), 0) > 1}
 
     def _loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
         if self.family.loss == "mse":
@@ -150,6 +170,14 @@ class Golden:
             entry["also"].append(name)
             entry["form"] = "copies" if len(users) > 1 else "one initializer"
         present = {match["parameter"] for match in found.values()}
+        # What only the user knows: which parameter has several uses, which table is none.
+        shared = sorted(name for name, match in found.items() if match["parameter"] in self.shared - set(tied))
+        buffers = [self.model.get_buffer(name).numpy() for name in self.family.tables]
+        tables = sorted(name for name, values in constants.items() if any(is_part(values, buffer) for buffer in buffers))
+        reshaped = sorted(
+            match["parameter"] for name, match in found.items()
+            if match["how"] == "same" and constants[name].shape != self.start[match["parameter"]].shape
+        )  # fmt: skip
         gradients = {n: self.expected.get("grad." + n) for n in self.start}
         zero = [n for n, g in gradients.items() if g is not None and float(g.abs().max()) < 1e-7]
         return {
@@ -158,7 +186,8 @@ class Golden:
             "sgd": {"losses": self.losses["sgd"]}, "adamw": {"losses": self.losses["adamw"]},
             "parameters": {n: list(p.shape) for n, p in self.start.items() if gradients[n] is not None and n in present},
             "parameters_lost": sorted(n for n in self.start if gradients[n] is not None and n not in present),
-            "tied": tied, "graph_constants_from_parameters": found, "parameters_with_zero_gradient": zero,
+            "shared": shared, "constants": tables, "reshaped": reshaped, "tied": tied,
+            "graph_constants_from_parameters": found, "parameters_with_zero_gradient": zero,
         }  # fmt: skip
 
     def _match(self, values: np.ndarray) -> Optional[Dict[str, Any]]:

@@ -130,3 +130,16 @@ func.func @rows_of_anyone(%x: tensor<2x5x3xf32>, %i: tensor<2xi64>, %ids: tensor
   %z = het.gather %flat, %b {dim = 0 : i64} : (tensor<10x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
   return %y, %z : tensor<2x3xf32>, tensor<2x3xf32>
 }
+
+// -----
+
+// Tuples that are constant as a whole, as of a lookup along one dim: relative
+// positions. Rows are paired, dim by dim.
+// CHECK-LABEL: func @constant_tuples
+// CHECK: %[[I:.*]] = het.constant dense<{{.*}}> : tensor<2x3x1xi64>
+// CHECK: het.gather_nd %arg0, %[[I]] {batch_dims = 1 : i64}
+func.func @constant_tuples(%x: tensor<2x5xf32>) -> tensor<2x3xf32> {
+  %both = het.constant dense<[[[0, 4], [0, 0], [0, 1]], [[1, 2], [1, 2], [1, 0]]]> : tensor<2x3x2xi64>
+  %y = het.gather_nd %x, %both {batch_dims = 0 : i64} : (tensor<2x5xf32>, tensor<2x3x2xi64>) -> tensor<2x3xf32>
+  return %y : tensor<2x3xf32>
+}

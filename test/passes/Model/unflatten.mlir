@@ -171,3 +171,15 @@ func.func @experts(%x: tensor<2x3x4xf32>) -> (tensor<2x3x2xf32>, tensor<2x3x2x8x
   %z = het.reshape %g to [2, 3, 2, 8] : (tensor<12x8xf32>) -> tensor<2x3x2x8xf32>
   return %y, %z : tensor<2x3x2xf32>, tensor<2x3x2x8xf32>
 }
+
+// -----
+
+// Lookups in rows that are merged with heads.
+// CHECK-LABEL: func @paired_lookups
+// CHECK: het.gather_nd %arg0, %{{.*}} {batch_dims = 3 : i64} : (tensor<2x4x3x7xf32>, tensor<2x4x3x3x1xi64>) -> tensor<2x4x3x3xf32>
+func.func @paired_lookups(%s: tensor<2x4x3x7xf32>, %i: tensor<8x3x3x1xi64>) -> tensor<2x4x3x3xf32> {
+  %f = het.reshape %s to [8, 3, 7] : (tensor<2x4x3x7xf32>) -> tensor<8x3x7xf32>
+  %g = het.gather_nd %f, %i {batch_dims = 2 : i64} : (tensor<8x3x7xf32>, tensor<8x3x3x1xi64>) -> tensor<8x3x3xf32>
+  %y = het.reshape %g to [2, 4, 3, 3] : (tensor<8x3x3xf32>) -> tensor<2x4x3x3xf32>
+  return %y : tensor<2x4x3x3xf32>
+}

@@ -298,3 +298,31 @@ func.func @r0.s0(%x: tensor<2x6xf32>) -> (tensor<2x10000xf32> {het.name = "y"}) 
   %z = het.tanh %y : (tensor<2x10000xf32>) -> tensor<2x10000xf32>
   return %z : tensor<2x10000xf32>
 }
+
+// -----
+
+#stage = #dist.stage<replica = 0, stage = 0, stages = 1, world = 2, ranks = [0, 1], weights = [2, 1],
+    devices = ["n0/0", "n0/1"], microbatches = 4, microbatch_size = 2, first_sample = 0, global_batch = 8>
+
+// Experts with one weight for all: whole experts are divided, and one sum of the
+// layer's output is all that ranks exchange.
+// CHECK-LABEL: func.func @"n0/0"
+// CHECK:     het.parameter "up" offsets [0, 0, 0] of [3, 8, 6] : tensor<2x8x6xf32>
+// CHECK:     het.parameter "down" offsets [0, 0, 0] of [3, 6, 8] : tensor<2x6x8xf32>
+// CHECK-NOT: dist.send
+// CHECK:     %[[S:.*]] = het.reduce sum %{{.*}} dims [1] : (tensor<2x2x6xf32>) -> tensor<2x6xf32>
+// CHECK:     dist.send %[[S]] to 1
+// CHECK-NOT: dist.send
+// CHECK-LABEL: func.func @"n0/1"
+// CHECK:     het.parameter "up" offsets [2, 0, 0] of [3, 8, 6] : tensor<1x8x6xf32>
+func.func @r0.s0(%x: tensor<2x6xf32>, %shares: tensor<2x3x1xf32>) -> (tensor<2x6xf32> {het.name = "y"}) attributes {dist.stage = #stage} {
+  %up = het.parameter "up" : tensor<3x8x6xf32>
+  %down = het.parameter "down" : tensor<3x6x8xf32>
+  %u = het.matmul %x, %up contract [1] [2] : (tensor<2x6xf32>, tensor<3x8x6xf32>) -> tensor<2x3x8xf32>
+  %a = het.silu %u : (tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+  %d = het.matmul %a, %down batch [1] [0] contract [2] [2] : (tensor<2x3x8xf32>, tensor<3x6x8xf32>) -> tensor<3x2x6xf32>
+  %t = het.transpose %d by [1, 0, 2] : (tensor<3x2x6xf32>) -> tensor<2x3x6xf32>
+  %w = het.mul %t, %shares : (tensor<2x3x6xf32>, tensor<2x3x1xf32>) -> tensor<2x3x6xf32>
+  %y = het.reduce sum %w dims [1] : (tensor<2x3x6xf32>) -> tensor<2x6xf32>
+  return %y : tensor<2x6xf32>
+}

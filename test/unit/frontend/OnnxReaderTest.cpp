@@ -205,7 +205,9 @@ TEST_F(OnnxReader, ScopesAndSymbols) {
                   ->mutable_shape()
                   ->mutable_dim(0);
   dim->set_dim_param("batch");
-  addNode("Neg", {"y"}, "a")->set_name("/h.0/attn/c_attn/Neg");
+  addNode("Neg", {"y"}, "c")->set_name("/h.0/attn/c_attn/Neg");
+  // Lists in lists bear the whole path.
+  addNode("Neg", {"c"}, "a")->set_name("/blocks.1/blocks.1.0/q/Neg");
   auto *dynamo = addNode("Neg", {"a", ""}, "b");
   auto *entry = dynamo->add_metadata_props();
   entry->set_key("pkg.torch.onnx.name_scopes");
@@ -220,8 +222,8 @@ TEST_F(OnnxReader, ScopesAndSymbols) {
   function.walk([&](autohet::onnx::NodeOp node) {
     scopes.push_back(node.getScope().value_or("-").str());
   });
-  EXPECT_THAT(scopes,
-              testing::ElementsAre("-", "h.0.attn.c_attn", "model.layers.0"));
+  EXPECT_THAT(scopes, testing::ElementsAre("-", "h.0.attn.c_attn",
+                                           "blocks.1.0.q", "model.layers.0"));
 }
 
 //===----------------------------------------------------------------------===//
