@@ -61,6 +61,23 @@ static int64_t axesOperandFrom(StringRef opType) {
   return opType.starts_with("Reduce") ? 18 : 0;
 }
 
+/// A field that a node has before its operator has it, and since when it does;
+/// null where there is none.
+static std::pair<StringRef, int64_t> fieldOfLater(onnx::NodeOp node) {
+  static constexpr struct {
+    StringLiteral opType, field;
+    int64_t from;
+  } fields[] = {{"Reshape", "allowzero", 14},
+                {"ScatterElements", "reduction", 16},
+                {"ScatterND", "reduction", 16},
+                {"Split", "num_outputs", 18}};
+  for (const auto &[opType, field, from] : fields)
+    if (node.getOpType() == opType && node.getOpset() < uint64_t(from) &&
+        node.getFields().contains(field))
+      return {field, from};
+  return {};
+}
+
 LogicalResult autohet::verifyOpsets(func::FuncOp graph) {
   for (auto node : graph.getOps<onnx::NodeOp>()) {
     if (node.getDomain())
@@ -71,6 +88,9 @@ LogicalResult autohet::verifyOpsets(func::FuncOp graph) {
     if (int64_t first = firstOpset(type); first > opset)
       found =
           ("there is " + type + " from opset " + Twine(first) + " on").str();
+    else if (auto [field, from] = fieldOfLater(node); from)
+      found =
+          (type + " has " + field + " from opset " + Twine(from) + " on").str();
     else if (int64_t from = axesOperandFrom(type)) {
       if (opset < from && node.getNumOperands() > 1)
         found = (type + " has its axes as an operand from opset " +

@@ -42,6 +42,8 @@ class Family:
     loss: str = "cross-entropy"
     untrained: Tuple[str, ...] = ()
     """Parameters that no output depends on: their gradient is None."""
+    shares: bool = False
+    """Several modules read one parameter, which only who wrote them knows: those of `--shared`."""
     tables: Tuple[str, ...] = ()
     """Buffers that a compiler may take for parameters: those of `--constant`."""
 
@@ -394,6 +396,22 @@ class ExpertsBlock(nn.Module):
         return x + (z * shares.unsqueeze(-1)).sum(2)
 
 
+class OneBlock(nn.Module):
+    """ALBERT: one layer, called as often as others have layers."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.embed, self.calls = nn.Embedding(size.vocabulary, size.hidden), size.layers
+        self.block, self.norm = AlibiBlock(size), nn.LayerNorm(size.hidden)
+        self.head = nn.Linear(size.hidden, size.vocabulary)
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        x = self.embed(input_ids)
+        for _ in range(self.calls):
+            x = self.block(x)
+        return self.head(self.norm(x))
+
+
 class LastToken(nn.Module):
     """A decoder that classifies by the last token that is no padding: a place that data names."""
 
@@ -633,9 +651,12 @@ def library_families() -> Dict[str, Family]:
         ("deberta", "deberta", dict(relative_attention=True, pos_att_type=["p2c", "c2p"])),
         ("deberta-v2", "deberta-v2", dict(relative_attention=True, pos_att_type=["p2c", "c2p"], position_buckets=4)),
     ]:
-        result[f"hf-{name}-mlm"] = Family(hugging_face(kind, MLM, "eager", **config), words(padded_ids), classes)
+        shares = kind.startswith("deberta")  # one table of distances for all layers
+        result[f"hf-{name}-mlm"] = Family(
+            hugging_face(kind, MLM, "eager", **config), words(padded_ids), classes, shares=shares
+        )
         result[f"hf-{name}-classify"] = Family(
-            hugging_face(kind, CLASSIFY, "eager", num_labels=5, **config), words(padded_ids), classes
+            hugging_face(kind, CLASSIFY, "eager", num_labels=5, **config), words(padded_ids), classes, shares=shares
         )
     # The logits of the last token that is no padding.
     for name, kind, config in [
@@ -690,6 +711,7 @@ def families() -> Dict[str, Family]:
         "mixtral": Family(
             lambda s: Decoder(s, lambda s: nn.Sequential(MistralBlock(s, 0), ExpertsBlock(s)), RmsNorm, positions=-1), ids, classes
         ),
+        "albert": Family(OneBlock, ids, classes),
         "last-token": Family(lambda s: LastToken(Decoder(s, MistralBlock, RmsNorm, positions=-1), s), ids, classes),
         "bloom": Family(lambda s: Decoder(s, AlibiBlock, tied=True, positions=-1), ids, classes),
         "opt": Family(lambda s: Decoder(s, lambda s: AlibiBlock(s, F.relu, False), positions=2), ids, classes),

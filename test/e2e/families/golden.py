@@ -59,7 +59,7 @@ class Golden:
         self.start = {name: p.detach().clone() for name, p in self.model.named_parameters()}
         self.inputs = family.inputs(size)
         outputs = self.model(*self.inputs.values())
-        self.shared = self._used_again(outputs)
+        self.shared = self._used_again(outputs) if family.shares else set()
         outputs = outputs.detach()
         self.labels = family.labels(size, outputs)
         self.expected = self._gradients()

@@ -135,6 +135,14 @@ func.func @form_of_another_opset(%x: tensor<2x3xf32> {onnx.name = "x"}, %a: tens
 
 // -----
 
+func.func @split_of_later(%x: tensor<2x4xf32> {onnx.name = "x"}) -> !onnx.value {
+  // expected-error @+1 {{Split has num_outputs from opset 18 on, but the file says that it is of opset 17}}
+  %0, %1 = onnx.node "Split"(%x) opset 17 {axis = 1 : i64, num_outputs = 2 : i64} : (tensor<2x4xf32>) -> (!onnx.value, !onnx.value)
+  return %0 : !onnx.value
+}
+
+// -----
+
 func.func @branch_with_inputs(%x: tensor<2x3xf32> {onnx.name = "x"}, %c: tensor<i1> {onnx.name = "c"}) -> !onnx.value {
   // expected-error @+1 {{has a branch with 1 inputs, wanted none}}
   %0 = onnx.node "If"(%c) opset 16 {else_branch = "<GRAPH>", then_branch = "<GRAPH>"} : (tensor<i1>) -> !onnx.value bodies {
