@@ -26,6 +26,18 @@ std::optional<Schedule> parseSchedule(llvm::StringRef name) {
   return std::nullopt;
 }
 
+llvm::StringRef gradientExchangeName(GradientExchange exchange) {
+  return exchange == GradientExchange::Direct ? "direct" : "hierarchical";
+}
+
+std::optional<GradientExchange> parseGradientExchange(llvm::StringRef name) {
+  for (GradientExchange exchange :
+       {GradientExchange::Direct, GradientExchange::Hierarchical})
+    if (name == gradientExchangeName(exchange))
+      return exchange;
+  return std::nullopt;
+}
+
 llvm::StringRef optimizerName(OptimizerKind optimizer) {
   switch (optimizer) {
   case OptimizerKind::None:
@@ -70,7 +82,8 @@ bool Replica::operator==(const Replica &other) const {
 bool Plan::operator==(const Plan &other) const {
   auto fields = [](const Plan &plan) {
     return std::tie(plan.structure_hash, plan.global_batch, plan.optimizer,
-                    plan.schedule, plan.state_owner, plan.replicas);
+                    plan.schedule, plan.state_owner, plan.gradient_exchange,
+                    plan.replicas);
   };
   return fields(*this) == fields(other);
 }
@@ -115,6 +128,8 @@ std::string formatPlan(const Plan &plan) {
      << "  \"optimizer\": \"" << optimizerName(plan.optimizer) << "\",\n"
      << "  \"schedule\": \"" << scheduleName(plan.schedule) << "\",\n"
      << "  \"state_owner\": " << json::Value(plan.state_owner) << ",\n"
+     << "  \"gradient_exchange\": \""
+     << gradientExchangeName(plan.gradient_exchange) << "\",\n"
      << "  \"replicas\": [";
   llvm::ListSeparator replicaComma(",");
   for (const Replica &replica : plan.replicas) {
@@ -157,6 +172,9 @@ public:
              plan.optimizer);
     readName(reader, "schedule", "gpipe, 1f1b", parseSchedule, plan.schedule);
     reader.optional("state_owner", plan.state_owner);
+    if (reader.get("gradient_exchange"))
+      readName(reader, "gradient_exchange", "direct, hierarchical",
+               parseGradientExchange, plan.gradient_exchange);
     for (const Tree &item : itemsOf(reader, "replicas"))
       readReplica(item);
     refuseReserved(reader);

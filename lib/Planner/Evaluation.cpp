@@ -10,6 +10,7 @@
 #include <array>
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace autohet {
 namespace {
@@ -20,6 +21,9 @@ struct Holder {
 
   bool operator==(const Holder &other) const {
     return replica == other.replica && stage == other.stage;
+  }
+  bool operator<(const Holder &other) const {
+    return std::tie(replica, stage) < std::tie(other.replica, other.stage);
   }
 };
 
@@ -39,6 +43,7 @@ public:
           for (unsigned parameter : costs.units().units[unit].parameters)
             add(parameter,
                 {static_cast<unsigned>(r), static_cast<unsigned>(s)});
+    std::map<std::pair<std::vector<Holder>, unsigned>, unsigned> known;
     for (auto [all, owner] : llvm::zip_equal(holders, owners)) {
       if (stateOwner == "first" && !all.empty())
         owner = 0;
@@ -50,6 +55,10 @@ public:
       if (found != all.end())
         owner = found - all.begin();
     }
+    for (auto [all, owner] : llvm::zip_equal(holders, owners))
+      groups.push_back(
+          known.try_emplace({all, owner.value_or(all.size())}, known.size())
+              .first->second);
   }
 
   /// Whether all holders own equal parts.
@@ -57,6 +66,8 @@ public:
   llvm::ArrayRef<Holder> of(unsigned parameter) const {
     return holders[parameter];
   }
+  /// Equal for parameters of equal holders and owners.
+  unsigned groupOf(unsigned parameter) const { return groups[parameter]; }
   /// The part of `parameter` that a holder owns.
   double share(unsigned parameter, const Holder &holder) const {
     llvm::ArrayRef<Holder> all = holders[parameter];
@@ -101,6 +112,7 @@ private:
   bool areSpread;
   std::vector<std::vector<Holder>> holders;
   std::vector<std::optional<unsigned>> owners; ///< into holders
+  std::vector<unsigned> groups;                ///< of each parameter
 };
 
 std::vector<unsigned> stagesOfUnits(const ResolvedReplica &replica,
@@ -157,15 +169,19 @@ ReplicaMake makeOf(const ResolvedReplica &replica, const CostModel &costs) {
   return make;
 }
 
-/// Beyond so many devices, replicas of one make with equally many neighbours in
-/// their nodes are taken to exchange alike.
+/// Beyond so many devices, replicas of one make in nodes that do the same work
+/// are taken to exchange alike.
 constexpr size_t maxExactDevices = 256;
+
+/// What relays must gain over a direct exchange.
+constexpr double leastGain = 0.001;
 
 class Evaluator {
 public:
   Evaluator(const ResolvedPlan &plan, Schedule schedule,
-            llvm::StringRef stateOwner, const CostModel &costs)
-      : plan(plan), schedule(schedule), costs(costs),
+            llvm::StringRef stateOwner, const CostModel &costs,
+            std::optional<GradientExchange> exchange)
+      : plan(plan), schedule(schedule), costs(costs), wanted(exchange),
         owners(plan, stateOwner, costs) {}
 
   PlanEvaluation run() {
@@ -249,39 +265,90 @@ private:
     result.exposed_of_replica_s.assign(plan.replicas.size(), 0);
   }
 
+  /// One device's part of the exchange: seconds that its links are busy.
   struct Traffic {
-    double sync_s = 0, owned_bytes = 0;
+    double first_s = 0;  ///< what leaves under the last backward
+    double second_s = 0; ///< what relays add up and pass on behind it
+    double owned_bytes = 0;
   };
 
-  // Every holder sends each owner that owner's part of its gradient; new
-  // parameters take the same ways back. A device sends and receives at once.
-  void synchronize() {
-    std::vector<std::vector<double>> stageSync;
-    for (const ResolvedReplica &replica : plan.replicas)
-      stageSync.emplace_back(replica.stages.size());
-    std::vector<unsigned> usedInNode(costs.machines().nodes.size());
-    for (const DeviceEvaluation &entry : result.devices)
-      ++usedInNode[nodeOf(entry)];
-    bool isExact = result.devices.size() <= maxExactDevices;
-    std::map<std::array<unsigned, 4>, Traffic> known;
-    for (DeviceEvaluation &entry : result.devices) {
-      std::array<unsigned, 4> alike = {result.make_of_replica[entry.replica],
-                                       entry.stage, entry.position,
-                                       usedInNode[nodeOf(entry)]};
-      auto [place, isNew] = known.try_emplace(alike);
-      if (isNew || isExact)
-        place->second = exchange(entry);
-      entry.sync_s = place->second.sync_s;
-      double &slowest = stageSync[entry.replica][entry.stage];
-      slowest = std::max(slowest, entry.sync_s);
-      result.update_s = std::max(
-          result.update_s,
-          costs.updateSeconds(entry.device, place->second.owned_bytes));
+  /// What one way of exchanging takes in the whole plan.
+  struct ExchangeTime {
+    std::vector<Traffic> devices; ///< as the result's
+    double update_s = 0;
+    std::vector<double> exposed_of_replica_s;
+    /// Of the replica that is last with all of it.
+    double pipeline_s = 0, exposed_sync_s = 0, exposed_parameters_s = 0;
+
+    double total() const {
+      return pipeline_s + exposed_sync_s + exposed_parameters_s + update_s;
     }
+  };
+
+  void synchronize() {
+    numberNodes();
+    ExchangeTime best = timeExchange(wanted.value_or(GradientExchange::Direct));
+    result.gradient_exchange = wanted.value_or(GradientExchange::Direct);
+    // With one node, or one holder in each, there is nothing to relay.
+    if (!wanted && result.devices.size() > 1) {
+      ExchangeTime other = timeExchange(GradientExchange::Hierarchical);
+      if (other.total() * (1 + leastGain) < best.total()) {
+        best = std::move(other);
+        result.gradient_exchange = GradientExchange::Hierarchical;
+      }
+    }
+    for (auto [entry, traffic] : llvm::zip_equal(result.devices, best.devices))
+      entry.sync_s = traffic.first_s + traffic.second_s;
+    result.update_s = best.update_s;
+    result.exposed_of_replica_s = std::move(best.exposed_of_replica_s);
+    result.pipeline_s = best.pipeline_s;
+    result.exposed_sync_s = best.exposed_sync_s;
+    result.exposed_parameters_s = best.exposed_parameters_s;
     if (result.devices.size() > 1)
       result.agreement_s =
           2 * largestLatency() * llvm::Log2_64_Ceil(result.devices.size());
+  }
 
+  /// Nodes whose devices do the same work get one number.
+  void numberNodes() {
+    std::vector<std::vector<std::array<unsigned, 3>>> work(
+        costs.machines().nodes.size());
+    for (const DeviceEvaluation &entry : result.devices)
+      work[nodeOf(entry)].push_back(
+          {result.make_of_replica[entry.replica], entry.stage, entry.position});
+    std::map<std::vector<std::array<unsigned, 3>>, unsigned> known;
+    for (auto &ofNode : work) {
+      llvm::sort(ofNode);
+      kind_of_node.push_back(
+          known.try_emplace(ofNode, known.size()).first->second);
+    }
+  }
+
+  // Every holder sends each owner that owner's part of its gradient, itself or
+  // through a relay; new parameters take the same ways back. A device sends
+  // and receives at once.
+  ExchangeTime timeExchange(GradientExchange how) const {
+    ExchangeTime time;
+    std::vector<std::vector<Traffic>> slowest; // of each stage
+    for (const ResolvedReplica &replica : plan.replicas)
+      slowest.emplace_back(replica.stages.size());
+    bool isExact = result.devices.size() <= maxExactDevices;
+    std::map<std::array<unsigned, 4>, Traffic> known;
+    for (const DeviceEvaluation &entry : result.devices) {
+      std::array<unsigned, 4> alike = {result.make_of_replica[entry.replica],
+                                       entry.stage, entry.position,
+                                       kind_of_node[nodeOf(entry)]};
+      auto [place, isNew] = known.try_emplace(alike);
+      if (isNew || isExact)
+        place->second = exchange(entry, how);
+      const Traffic &traffic = time.devices.emplace_back(place->second);
+      Traffic &stage = slowest[entry.replica][entry.stage];
+      stage.first_s = std::max(stage.first_s, traffic.first_s);
+      stage.second_s = std::max(stage.second_s, traffic.second_s);
+      time.update_s =
+          std::max(time.update_s,
+                   costs.updateSeconds(entry.device, traffic.owned_bytes));
+    }
     // The buckets of a stage follow its last backward unit by unit, and its
     // new parameters come before the next forward unit by unit.
     double last_s = -1;
@@ -289,25 +356,27 @@ private:
       const PipelineTimeline &timeline = result.timelineOf(r);
       double end = timeline.end_s, late = 0;
       for (auto [s, stage] : llvm::enumerate(replica.stages)) {
-        double sync = stageSync[r][s];
+        double sync = slowest[r][s].first_s, relayed = slowest[r][s].second_s;
         double units = static_cast<double>(stage.units.size());
         PipelineCommand last = timeline.last(s);
         double backward = last.end_s - last.start_s;
-        end = std::max({end, last.end_s + sync / units,
-                        last.start_s + backward / units + sync});
+        end = std::max({end, last.end_s + sync / units + relayed,
+                        last.start_s + backward / units + sync + relayed});
         const PipelineCommand &first = timeline.first(s);
+        double back = sync + relayed;
         late =
-            std::max({late, sync / units - first.start_s, sync - first.end_s});
+            std::max({late, back / units - first.start_s, back - first.end_s});
       }
       double exposed = end - timeline.end_s + late;
-      result.exposed_of_replica_s.push_back(exposed);
+      time.exposed_of_replica_s.push_back(exposed);
       if (end + late <= last_s)
         continue;
       last_s = end + late;
-      result.pipeline_s = timeline.end_s;
-      result.exposed_sync_s = end - timeline.end_s;
-      result.exposed_parameters_s = late;
+      time.pipeline_s = timeline.end_s;
+      time.exposed_sync_s = end - timeline.end_s;
+      time.exposed_parameters_s = late;
     }
+    return time;
   }
 
   unsigned nodeOf(const DeviceEvaluation &entry) const {
@@ -338,36 +407,111 @@ private:
     return largest;
   }
 
-  Traffic exchange(const DeviceEvaluation &entry) const {
-    Holder self = {entry.replica, entry.stage};
-    const ResolvedStage &stage = owners.stageOf(self);
+  /// Bytes that a device has of parameters with equal holders.
+  struct SharedBytes {
+    unsigned parameter; ///< one of them
+    double bytes;
+  };
+
+  std::vector<SharedBytes> sharedBytesOf(const DeviceEvaluation &entry) const {
+    const ResolvedStage &stage = owners.stageOf({entry.replica, entry.stage});
     double share = sharesOf(stage.weights)[entry.position];
-    double out = 0, in = 0, latency = 0;
-    Traffic traffic;
-    llvm::DenseSet<unsigned> seen, peers;
+    std::map<unsigned, SharedBytes> groups;
+    llvm::DenseSet<unsigned> seen;
     for (unsigned unit : stage.units)
       for (unsigned parameter : costs.units().units[unit].parameters) {
         const UnitParameter &data = costs.units().parameters[parameter];
         if (!data.trained || !seen.insert(parameter).second)
           continue;
         double divisible = costs.units().units[unit].divisible;
-        double bytes = data.bytes * (1 - divisible + divisible * share);
-        double mine = owners.share(parameter, self);
-        traffic.owned_bytes += bytes * mine;
-        for (const Holder &holder : owners.of(parameter)) {
-          if (holder == self)
-            continue;
-          llvm::ArrayRef<unsigned> devices = owners.stageOf(holder).devices;
-          unsigned peer = devices[entry.position % devices.size()];
-          out += bytes * owners.share(parameter, holder) /
-                 costs.link(entry.device, peer).bandwidth_bytes_per_s;
-          in += bytes * mine /
-                costs.link(peer, entry.device).bandwidth_bytes_per_s;
-          if (peers.insert(peer).second)
-            latency += costs.link(entry.device, peer).latency_s;
-        }
+        auto &group = groups[owners.groupOf(parameter)];
+        group.parameter = parameter;
+        group.bytes += data.bytes * (1 - divisible + divisible * share);
       }
-    traffic.sync_s = std::max(out, in) + latency;
+    std::vector<SharedBytes> result;
+    for (auto &[number, group] : groups)
+      result.push_back(group);
+    return result;
+  }
+
+  /// The holders' devices that this one meets, by node, and their turns.
+  struct Party {
+    Holder holder;
+    unsigned device, turn; ///< in the order of holders
+  };
+  using Parties = std::map<unsigned, llvm::SmallVector<Party, 8>>;
+
+  Parties partiesOf(const DeviceEvaluation &entry, unsigned parameter) const {
+    Parties parties;
+    Holder self = {entry.replica, entry.stage};
+    for (auto [turn, holder] : llvm::enumerate(owners.of(parameter))) {
+      llvm::ArrayRef<unsigned> devices = owners.stageOf(holder).devices;
+      unsigned device = holder == self
+                            ? entry.device
+                            : devices[entry.position % devices.size()];
+      parties[costs.machines().devices()[device].node].push_back(
+          {holder, device, static_cast<unsigned>(turn)});
+    }
+    return parties;
+  }
+
+  Traffic exchange(const DeviceEvaluation &entry, GradientExchange how) const {
+    Holder self = {entry.replica, entry.stage};
+    unsigned ownNode = nodeOf(entry);
+    Traffic traffic;
+    double out[2] = {}, in[2] = {}, latency[2] = {};
+    llvm::DenseSet<unsigned> met[2];
+    auto meet = [&](unsigned hop, unsigned device) {
+      if (met[hop].insert(device).second)
+        latency[hop] += costs.link(entry.device, device).latency_s;
+    };
+    auto send = [&](unsigned hop, unsigned device, double bytes) {
+      out[hop] +=
+          bytes / costs.link(entry.device, device).bandwidth_bytes_per_s;
+      meet(hop, device);
+    };
+    auto receive = [&](unsigned hop, unsigned device, double bytes) {
+      in[hop] += bytes / costs.link(device, entry.device).bandwidth_bytes_per_s;
+      meet(hop, device);
+    };
+    for (const SharedBytes &group : sharedBytesOf(entry)) {
+      double mine = owners.share(group.parameter, self) * group.bytes;
+      traffic.owned_bytes += mine;
+      Parties parties = partiesOf(entry, group.parameter);
+      llvm::ArrayRef<Party> inside = parties[ownNode];
+      unsigned turn = 0; // this device's, as owner
+      for (const Party &party : inside)
+        if (party.holder == self)
+          turn = party.turn;
+      bool relays = how == GradientExchange::Hierarchical;
+      for (auto &[node, others] : parties)
+        for (const Party &party : others) {
+          if (party.holder == self)
+            continue;
+          double theirs =
+              owners.share(group.parameter, party.holder) * group.bytes;
+          if (node == ownNode || !relays) {
+            send(0, party.device, theirs);
+            receive(0, party.device, mine);
+            continue;
+          }
+          // What goes to that owner, through a relay here.
+          const Party &relay = inside[party.turn % inside.size()];
+          if (relay.device != entry.device) {
+            send(0, relay.device, theirs);
+          } else {
+            for (const Party &member : inside)
+              if (member.device != entry.device)
+                receive(0, member.device, theirs);
+            send(inside.size() > 1, party.device, theirs);
+          }
+          // What comes for this owner, through a relay there.
+          if (&party == &others[turn % others.size()])
+            receive(others.size() > 1, party.device, mine);
+        }
+    }
+    traffic.first_s = std::max(out[0], in[0]) + latency[0];
+    traffic.second_s = std::max(out[1], in[1]) + latency[1];
     return traffic;
   }
 
@@ -384,9 +528,11 @@ private:
   const ResolvedPlan &plan;
   Schedule schedule;
   const CostModel &costs;
+  std::optional<GradientExchange> wanted;
   Ownership owners;
-  double longest_s = 0;         ///< pipeline
-  std::vector<MakeFacts> facts; ///< of each make
+  double longest_s = 0;               ///< pipeline
+  std::vector<unsigned> kind_of_node; ///< equal: they do the same work
+  std::vector<MakeFacts> facts;       ///< of each make
   PlanEvaluation result;
 };
 
@@ -420,9 +566,9 @@ Pipeline buildPipeline(const ResolvedReplica &replica, Schedule schedule,
 }
 
 PlanEvaluation evaluatePlan(const ResolvedPlan &plan, Schedule schedule,
-                            llvm::StringRef stateOwner,
-                            const CostModel &costs) {
-  return Evaluator(plan, schedule, stateOwner, costs).run();
+                            llvm::StringRef stateOwner, const CostModel &costs,
+                            std::optional<GradientExchange> exchange) {
+  return Evaluator(plan, schedule, stateOwner, costs, exchange).run();
 }
 
 double estimateMemory(const ResolvedPlan &plan, unsigned r, unsigned s,

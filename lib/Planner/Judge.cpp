@@ -73,6 +73,7 @@ bool Judge::consider(const ResolvedPlan &plan, PlanEvaluation *seen) {
     PlannedStep step;
     step.resolved = plan;
     step.plan.schedule = schedule;
+    step.plan.gradient_exchange = evaluation.gradient_exchange;
     step.evaluation = std::move(evaluation);
     if (!isBetter(step.evaluation.step_s, schedule, best)) {
       keepAlternative(std::move(step));

@@ -240,7 +240,8 @@ PlannerResult judgePlan(const Plan &plan, llvm::StringRef origin,
   result.best.plan = plan;
   result.best.resolved = resolvePlan(plan, table, cluster);
   result.best.evaluation =
-      costs.evaluate(result.best.resolved, plan.schedule, plan.state_owner);
+      evaluatePlan(result.best.resolved, plan.schedule, plan.state_owner,
+                   *costs.costModel(), plan.gradient_exchange);
   Judge judge(costs, options);
   JointSearch joint(judge);
   joint.boundOnly();

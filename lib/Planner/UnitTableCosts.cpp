@@ -132,8 +132,12 @@ double UnitTableCosts::syncSeconds(const StageQuery &stage, int64_t replicas,
     double outside = std::max(0.0, holders - together) / holders;
     double inside = std::max(0.0, (holders - 1) / holders - outside);
     double bytes = ranges->trainedBytes(stage.begin, stage.end, share);
-    slowest = std::max(slowest,
-                       bytes * (outside / far + inside / std::max(near, far)));
+    double direct = outside / far + inside / std::max(near, far);
+    // Relays share what leaves the node; all else stays in it.
+    double among = std::max(1.0, std::min(together, holders));
+    double relayed =
+        outside / among / far + (1 - 1 / among) / std::max(near, far);
+    slowest = std::max(slowest, bytes * std::min(direct, relayed));
   }
   return slowest;
 }

@@ -166,15 +166,50 @@ void autohet::chooseOwners(MutableArrayRef<Cell> cells, bool spread,
   }
 }
 
+/// `ranks` in groups, those of a node at the place of the first of them.
+static SmallVector<RelayGroup> groupByNode(const Cell &cell,
+                                           ArrayRef<int64_t> ranks,
+                                           bool isHierarchical,
+                                           ArrayRef<StringRef> nodes) {
+  SmallVector<RelayGroup> groups;
+  for (int64_t rank : ranks) {
+    RelayGroup *found = nullptr;
+    if (isHierarchical && nodes[rank] != nodes[cell.owner])
+      found = llvm::find_if(groups, [&](RelayGroup &group) {
+        return nodes[group.members.front()] == nodes[rank];
+      });
+    if (found && found != groups.end())
+      found->members.push_back(rank);
+    else
+      groups.push_back({rank, {rank}});
+  }
+  size_t turn = llvm::find(cell.holders, cell.owner) - cell.holders.begin();
+  for (RelayGroup &group : groups)
+    group.relay = group.members[turn % group.members.size()];
+  return groups;
+}
+
+void autohet::chooseRelays(MutableArrayRef<Cell> cells, bool isHierarchical,
+                           ArrayRef<StringRef> nodes) {
+  for (Cell &cell : cells) {
+    SmallVector<int64_t> others(cell.holders);
+    llvm::erase(others, cell.owner);
+    cell.gathers = groupByNode(cell, cell.contributors, isHierarchical, nodes);
+    cell.spreads = groupByNode(cell, others, isHierarchical, nodes);
+  }
+}
+
 std::vector<Bucket> autohet::formBuckets(ArrayRef<Cell> cells,
                                          int64_t limit_bytes) {
   using Parties =
-      std::tuple<int64_t, SmallVector<int64_t>, SmallVector<int64_t>>;
+      std::tuple<int64_t, SmallVector<int64_t>, SmallVector<int64_t>,
+                 SmallVector<RelayGroup>, SmallVector<RelayGroup>>;
   std::vector<Bucket> buckets;
   std::map<Parties, size_t> open; // the bucket that may still grow
   for (unsigned c = cells.size(); c-- > 0;) {
     const Cell &cell = cells[c];
-    Parties parties(cell.owner, cell.holders, cell.contributors);
+    Parties parties(cell.owner, cell.holders, cell.contributors, cell.gathers,
+                    cell.spreads);
     auto [it, isNew] = open.try_emplace(parties, buckets.size());
     if (!isNew && buckets[it->second].bytes + cell.bytes() > limit_bytes) {
       it->second = buckets.size();

@@ -15,6 +15,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/MapVector.h"
+#include <tuple>
 
 namespace autohet {
 
@@ -45,6 +46,16 @@ struct ParameterUses {
 
 using Parameters = llvm::MapVector<mlir::StringAttr, ParameterUses>;
 
+/// Ranks that the rest of a cell's parties meet only through one of them.
+struct RelayGroup {
+  int64_t relay;
+  llvm::SmallVector<int64_t> members; ///< with the relay, rising
+
+  bool operator<(const RelayGroup &other) const {
+    return std::tie(relay, members) < std::tie(other.relay, other.members);
+  }
+};
+
 /// A cell of the refinement, with who takes part.
 struct Cell {
   mlir::StringAttr name;
@@ -54,6 +65,9 @@ struct Cell {
   mlir::Location loc;
   llvm::SmallVector<int64_t> holders, contributors; ///< ranks, rising
   int64_t owner;
+  /// All contributors: a relay adds its members' parts and sends the owner one
+  /// sum. And all holders but the owner: a relay passes new bytes on.
+  llvm::SmallVector<RelayGroup> gathers, spreads;
 
   mlir::RankedTensorType getType() const {
     return mlir::RankedTensorType::get(box.sizes, element);
@@ -63,7 +77,8 @@ struct Cell {
   }
 };
 
-/// Cells of equal holders, contributors and owner, in the order of cells.
+/// Cells of equal holders, contributors, owner and relays, in the order of
+/// cells.
 struct Bucket {
   llvm::SmallVector<unsigned> cells;
   int64_t bytes = 0;
@@ -86,6 +101,13 @@ std::vector<Cell> refine(const Parameters &parameters,
 /// `preferred` where that holds the cell; to the first where `spread` is off.
 void chooseOwners(llvm::MutableArrayRef<Cell> cells, bool spread,
                   std::optional<int64_t> preferred);
+
+/// Fills in `gathers` and `spreads`. Direct: everybody is a group of its own.
+/// Hierarchical: so are those in the owner's node, and each other node is a
+/// group, so that one message of a cell crosses to or from a node. Which member
+/// relays goes round with the owners. `nodes` is by rank.
+void chooseRelays(llvm::MutableArrayRef<Cell> cells, bool isHierarchical,
+                  llvm::ArrayRef<llvm::StringRef> nodes);
 
 /// Buckets of at most `limit_bytes` (or one cell), in the order of their last
 /// cells counted from the end: the order in which a backward pass, which goes

@@ -77,7 +77,9 @@ def SynchronizeGradients : Pass<"dist-synchronize-gradients", "::mlir::ModuleOp"
     contributors and owner form buckets, each one message a direction. Holders
     send their part of the gradient to the owner, which adds the parts in rank
     order, counts the slices in the norm, updates after the agreement, and sends
-    the new bytes to the other holders. Ops with `het.phase = "reduce"` start a
+    the new bytes to the other holders. With `exchange=hierarchical`, a relay in
+    each other node adds its node's parts first, and passes new bytes on there:
+    links between nodes carry a slice once and not once a device. Ops with `het.phase = "reduce"` start a
     bucket's messages among the backward ops, where its last gradient is
     complete: they run in the last microbatch's backward only.
 
@@ -97,6 +99,8 @@ def SynchronizeGradients : Pass<"dist-synchronize-gradients", "::mlir::ModuleOp"
   let options = [
     Option<"stateOwner", "state-owner", "std::string", "\"spread\"",
            "Who updates a slice: spread (over its holders, by bytes), first, or a device">,
+    Option<"exchange", "exchange", "std::string", "\"direct\"",
+           "Ways of gradients and new parameters: direct, or hierarchical (one message of a slice a node)">,
     Option<"bucketBytes", "bucket-bytes", "int64_t", "1 << 20",
            "Most bytes that one message of gradients or parameters carries, unless one slice has more">,
   ];

@@ -22,6 +22,7 @@ void autohet::buildPlanPipeline(OpPassManager &pm,
   // Last: who holds which box of a parameter is known only now.
   SynchronizeGradientsOptions synchronize;
   synchronize.stateOwner = options.stateOwner;
+  synchronize.exchange = options.gradientExchange;
   pm.addPass(createSynchronizeGradients(synchronize));
 }
 

@@ -2,11 +2,13 @@
 //
 // Writes each device's part of the exchange that GradientCells.h decides:
 //
-//   last backward   a bucket is complete   its parts leave for the owner, and
-//                                          the owner asks for those of others
-//   after it        owner: sums in rank order, counts in the norm
+//   last backward   a bucket is complete   its parts leave for the owner or
+//                                          the relay, which asks for them
+//   after it        relay: adds its group's parts, one sum leaves
+//                   owner: sums in the order of groups, counts in the norm
 //   agree           gates every update
 //   then            owner: updates, and new bytes leave for the other holders
+//                   relay: passes them on to its group
 //
 // Everybody starts all sends and receives of a half before waiting for any, so
 // that no order of buckets can deadlock, and copies stay bit-equal because
@@ -123,9 +125,11 @@ public:
     emitReductions();
     builder.setInsertionPoint(func.getBody().front().getTerminator());
     phase = "update";
+    emitRelayedSums();
     emitSums();
     create<dist::AgreeOp>(func.getLoc());
     emitUpdates();
+    passUpdatesOn();
     emitStores();
   }
 
@@ -151,10 +155,6 @@ private:
                           std::forward<Args>(args)..., /*inlined=*/true);
     op->setAttr(dist::kLabelAttr, builder.getStringAttr(label));
     return op;
-  }
-
-  bool contributes(const Cell &cell) {
-    return llvm::is_contained(cell.contributors, rank);
   }
 
   /// The ops after which this device has its whole part of each parameter.
@@ -198,40 +198,80 @@ private:
 
   void emitReduction(unsigned b, const Bucket &bucket) {
     const Cell &first = cells[bucket.cells.front()]; // parties are all cells'
-    if (first.owner == rank) {
-      SmallVector<Type> types;
-      for (unsigned c : bucket.cells)
-        types.push_back(cells[c].getType());
-      for (int64_t contributor : first.contributors)
-        if (contributor != rank) {
-          auto recv = createTransfer<dist::RecvOp>(
-              bucket, "gradient of ", types, contributor, gradientChannel(b));
-          for (auto [c, part] : llvm::zip_equal(bucket.cells, recv.getValues()))
-            received[{c, contributor}] = part;
-        }
-    } else if (contributes(first)) {
-      SmallVector<Value> parts;
-      for (unsigned c : bucket.cells)
-        parts.push_back(ownPart(cells[c]));
-      createTransfer<dist::SendOp>(bucket, "gradient of ", parts, first.owner,
-                                   gradientChannel(b));
+    for (const RelayGroup &group : first.gathers) {
+      if (first.owner == rank && group.relay != rank)
+        receiveGradient(b, bucket, group.relay);
+      if (!llvm::is_contained(group.members, rank))
+        continue;
+      if (group.relay != rank)
+        sendGradient(b, bucket, group.relay);
+      else if (group.members.size() == 1 && first.owner != rank)
+        sendGradient(b, bucket, first.owner);
+      for (int64_t member : group.members)
+        if (group.relay == rank && member != rank)
+          receiveGradient(b, bucket, member);
     }
   }
 
-  /// Sums of owned cells, in the order of ranks.
+  void receiveGradient(unsigned b, const Bucket &bucket, int64_t from) {
+    SmallVector<Type> types;
+    for (unsigned c : bucket.cells)
+      types.push_back(cells[c].getType());
+    auto recv = createTransfer<dist::RecvOp>(bucket, "gradient of ", types,
+                                             from, gradientChannel(b));
+    for (auto [c, part] : llvm::zip_equal(bucket.cells, recv.getValues()))
+      received[{c, from}] = part;
+  }
+
+  void sendGradient(unsigned b, const Bucket &bucket, int64_t to) {
+    SmallVector<Value> parts;
+    for (unsigned c : bucket.cells)
+      parts.push_back(ownPart(cells[c]));
+    createTransfer<dist::SendOp>(bucket, "gradient of ", parts, to,
+                                 gradientChannel(b));
+  }
+
+  Value partOf(unsigned c, int64_t from) {
+    return from == rank ? ownPart(cells[c]) : received.at({c, from});
+  }
+
+  /// Parts of `ranks`, in their order; null of none.
+  Value sumOf(unsigned c, ArrayRef<int64_t> ranks) {
+    Value sum;
+    for (int64_t from : ranks) {
+      Value part = partOf(c, from);
+      sum =
+          sum ? create<het::AddOp>(cells[c].loc, sum, part).getResult() : part;
+    }
+    return sum;
+  }
+
+  /// What this device adds up for owners elsewhere.
+  void emitRelayedSums() {
+    for (auto [b, bucket] : llvm::enumerate(buckets))
+      for (const RelayGroup &group : cells[bucket.cells.front()].gathers) {
+        if (group.relay != rank || group.members.size() == 1)
+          continue;
+        SmallVector<Value> sums;
+        for (unsigned c : bucket.cells)
+          sums.push_back(sumOf(c, group.members));
+        createTransfer<dist::SendOp>(bucket, "gradient of ", sums,
+                                     cells[bucket.cells.front()].owner,
+                                     gradientChannel(b));
+      }
+  }
+
+  /// Sums of owned cells, in the order of groups.
   void emitSums() {
     for (const Bucket &bucket : buckets)
       for (unsigned c : bucket.cells) {
         const Cell &cell = cells[c];
         if (cell.owner != rank)
           continue;
-        Value sum;
-        for (int64_t contributor : cell.contributors) {
-          Value part = contributor == rank ? ownPart(cell)
-                                           : received.at({c, contributor});
-          sum =
-              sum ? create<het::AddOp>(cell.loc, sum, part).getResult() : part;
-        }
+        SmallVector<int64_t> relays;
+        for (const RelayGroup &group : cell.gathers)
+          relays.push_back(group.relay);
+        Value sum = sumOf(c, relays);
         if (!sum)
           sum = zeros(cell);
         summed[c] = sum;
@@ -248,15 +288,20 @@ private:
         emitUpdate(b, buckets[b]);
   }
 
+  /// From the owner, or from the relay of this device's group.
   void receiveUpdate(unsigned b, const Bucket &bucket) {
     const Cell &first = cells[bucket.cells.front()];
-    if (first.owner == rank || !llvm::is_contained(first.holders, rank))
+    auto own = llvm::find_if(first.spreads, [&](const RelayGroup &group) {
+      return llvm::is_contained(group.members, rank);
+    });
+    if (own == first.spreads.end())
       return;
     SmallVector<Type> types;
     for (unsigned c : bucket.cells)
       types.push_back(cells[c].getType());
-    auto recv = createTransfer<dist::RecvOp>(bucket, "new ", types, first.owner,
-                                             parameterChannel(b));
+    auto recv = createTransfer<dist::RecvOp>(
+        bucket, "new ", types, own->relay == rank ? first.owner : own->relay,
+        parameterChannel(b));
     for (auto [c, value] : llvm::zip_equal(bucket.cells, recv.getValues()))
       fresh[c] = value;
   }
@@ -270,11 +315,24 @@ private:
                                         summed.at(c));
       values.push_back(fresh[c]);
     }
-    const Cell &first = cells[bucket.cells.front()];
-    for (int64_t holder : first.holders)
-      if (holder != rank)
-        createTransfer<dist::SendOp>(bucket, "new ", values, holder,
-                                     parameterChannel(b));
+    for (const RelayGroup &group : cells[bucket.cells.front()].spreads)
+      createTransfer<dist::SendOp>(bucket, "new ", values, group.relay,
+                                   parameterChannel(b));
+  }
+
+  void passUpdatesOn() {
+    for (unsigned b = buckets.size(); b-- > 0;)
+      for (const RelayGroup &group : cells[buckets[b].cells.front()].spreads) {
+        if (group.relay != rank)
+          continue;
+        SmallVector<Value> values;
+        for (unsigned c : buckets[b].cells)
+          values.push_back(fresh.at(c));
+        for (int64_t member : group.members)
+          if (member != rank)
+            createTransfer<dist::SendOp>(buckets[b], "new ", values, member,
+                                         parameterChannel(b));
+      }
   }
 
   void emitStores() {
@@ -376,11 +434,15 @@ struct SynchronizeGradients
       return signalPassFailure();
     ModuleOp module = getOperation();
     Programs programs;
+    SmallVector<StringRef> nodes; // by rank
     std::optional<int64_t> preferred;
     for (auto func : module.getOps<func::FuncOp>())
       if (auto info =
               func->getAttrOfType<dist::ProgramAttr>(dist::kProgramAttr)) {
         programs[info.getRank()] = func;
+        if (nodes.size() <= size_t(info.getRank()))
+          nodes.resize(info.getRank() + 1);
+        nodes[info.getRank()] = info.getDevice().getValue().rsplit('/').first;
         if (info.getDevice().getValue() == stateOwner)
           preferred = info.getRank();
       }
@@ -394,6 +456,11 @@ struct SynchronizeGradients
           << stateOwner << "', wanted spread, first or a device of the plan";
       return signalPassFailure();
     }
+    if (exchange != "direct" && exchange != "hierarchical") {
+      module.emitError("unknown exchange '")
+          << exchange << "', wanted direct or hierarchical";
+      return signalPassFailure();
+    }
     FailureOr<Parameters> found = collectUses(programs);
     if (failed(found))
       return signalPassFailure();
@@ -402,6 +469,7 @@ struct SynchronizeGradients
         parameters,
         stateOwner == "spread" ? std::optional(kLeastPartBytes) : std::nullopt);
     chooseOwners(cells, /*spread=*/stateOwner != "first", preferred);
+    chooseRelays(cells, exchange == "hierarchical", nodes);
     std::vector<Bucket> buckets = formBuckets(cells, bucketBytes);
     if (kFirstChannel + 2 * int64_t(buckets.size()) > kEndChannel) {
       module.emitError() << buckets.size() << " buckets of gradients, at most "

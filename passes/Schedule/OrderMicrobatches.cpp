@@ -322,6 +322,8 @@ LogicalResult ProgramEmitter::emit() {
   if (failed(declarePorts()))
     return failure();
   findLateExchange();
+  if (!relayed.empty())
+    relay.emplace(open("relay", true));
 
   Location loc = func.getLoc();
   exec::HookOp::create(compute->builder, loc, "begin", 0);

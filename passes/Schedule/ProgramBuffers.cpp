@@ -65,8 +65,8 @@ Value ProgramEmitter::bufferOf(Value value) {
                         .value;
   }
   // New bytes of a box that arrive in one piece arrive where they belong.
-  if (isa_and_nonnull<dist::RecvOp>(root.getDefiningOp()) && root.hasOneUse())
-    if (auto store = dyn_cast<dist::StoreParameterOp>(*root.user_begin()))
+  if (isa_and_nonnull<dist::RecvOp>(root.getDefiningOp()))
+    if (dist::StoreParameterOp store = storeInPlace(root))
       return buffer =
                  held(store.getLoc(), store.getNameAttr(), store.getOffsets(),
                       store.getGlobalShape(), tensorOf(root), /*trained=*/true)

@@ -52,6 +52,10 @@ inline RankedTensorType tensorOf(Value v) {
 /// What traces call a send or a receive: "block0.mlp to rank 1".
 std::string transferName(Operation *op);
 
+/// The store of a value that arrives right where it belongs: beside it, the
+/// value is only sent on. Null where it has another use.
+dist::StoreParameterOp storeInPlace(Value arrived);
+
 /// A box of a parameter: where it starts and its shape.
 using BoxKey = std::pair<StringAttr,
                          std::pair<SmallVector<int64_t>, SmallVector<int64_t>>>;
@@ -162,6 +166,7 @@ private:
   bool isGPipe, inLoop = false;
 
   std::optional<Stream> compute, receive, send;
+  std::optional<Stream> relay; ///< sends on what the computing stream leaves
   llvm::DenseMap<Value, Value> buffers;
   llvm::MapVector<BoxKey, HeldBox> boxes;
   /// Of transfers: when they may begin, and when they are done.
@@ -180,6 +185,8 @@ private:
   llvm::MapVector<BoxKey, Value> lateArrivals;
   SmallVector<Value> lateSends;
   llvm::DenseSet<Operation *> late;
+  /// Late sends of what a late receive brings: when it has arrived.
+  llvm::DenseMap<Operation *, Value> relayed;
   llvm::StringMap<unsigned> names;
 };
 

@@ -5,7 +5,8 @@
 //   between stages     on streams of their own; compute waits for an arrival
 //   collectives        in the computing stream, before the next other command
 //   gradients and      in it too; an arrival when it is read, a send at the end
-//   parameters         of its half, new parameters in the next step
+//   parameters         of its half, new parameters in the next step; who passes
+//                      these on does so on a stream of its own, as they come
 //
 //===----------------------------------------------------------------------===//
 
@@ -70,6 +71,19 @@ static BoxKey keyOf(StringAttr name, ArrayRef<int64_t> offsets,
       {SmallVector<int64_t>(offsets), SmallVector<int64_t>(type.getShape())}};
 }
 
+dist::StoreParameterOp autohet::schedule::storeInPlace(Value arrived) {
+  dist::StoreParameterOp found;
+  for (Operation *user : arrived.getUsers()) {
+    if (isa<dist::SendOp>(user))
+      continue;
+    auto store = dyn_cast<dist::StoreParameterOp>(user);
+    if (!store || found)
+      return nullptr;
+    found = store;
+  }
+  return found;
+}
+
 /// New bytes that arrive right where they belong, and those that leave, which
 /// are parameters here, too: nothing of this step touches either any more.
 void ProgramEmitter::findLateExchange() {
@@ -77,23 +91,26 @@ void ProgramEmitter::findLateExchange() {
     if (partOf(&op) != Part::Update)
       continue;
     if (auto recv = dyn_cast<dist::RecvOp>(op)) {
-      bool isStored = llvm::all_of(recv.getValues(), [](Value value) {
-        return value.hasOneUse() &&
-               isa<dist::StoreParameterOp>(*value.user_begin());
-      });
-      if (!isStored)
+      if (!llvm::all_of(recv.getValues(), storeInPlace))
         continue;
       Value event = doneEvent(recv);
       for (Value value : recv.getValues()) {
-        auto store = cast<dist::StoreParameterOp>(*value.user_begin());
+        dist::StoreParameterOp store = storeInPlace(value);
         lateArrivals[keyOf(store.getNameAttr(), store.getOffsets(),
                            tensorOf(value))] = event;
       }
       late.insert(recv);
     } else if (auto send = dyn_cast<dist::SendOp>(op)) {
-      if (!llvm::all_of(send.getValues(), [](Value value) {
-            return value.getDefiningOp<dist::UpdateOp>();
-          }))
+      Operation *source = send.getValues().front().getDefiningOp();
+      bool isRelayed = late.contains(source) &&
+                       llvm::all_of(send.getValues(), [&](Value value) {
+                         return value.getDefiningOp() == source;
+                       });
+      if (isRelayed)
+        relayed[send] = doneEvent(source);
+      else if (!llvm::all_of(send.getValues(), [](Value value) {
+                 return value.getDefiningOp<dist::UpdateOp>();
+               }))
         continue;
       lateSends.push_back(doneEvent(send));
       late.insert(send);
@@ -157,6 +174,12 @@ void ProgramEmitter::emitSend(dist::SendOp op, int64_t microbatch) {
   for (Value value : op.getValues())
     buffers.push_back(bufferOf(value));
   Value sent = doneEvent(op);
+  if (Value arrived = relayed.lookup(op)) {
+    wait(*relay, arrived, microbatch);
+    exec::SendOp::create(relay->builder, op.getLoc(), buffers, op.getPeer(),
+                         op.getChannel(), sent, microbatch);
+    return;
+  }
   if (!isPipelined(op)) {
     exec::SendOp::create(compute->builder, op.getLoc(), buffers, op.getPeer(),
                          op.getChannel(), sent, microbatch);

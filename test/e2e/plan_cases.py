@@ -1,10 +1,11 @@
 """One model under one plan equals the same model in one process.
 
-    plan_cases.py PLAN MODEL WORK_FOLDER [--optimizers sgd,adamw] [--schedules 1f1b,gpipe] [--steps 10]
+    plan_cases.py PLAN MODEL WORK_FOLDER [--optimizers sgd,adamw] [--schedules 1f1b,gpipe]
+        [--exchanges direct,hierarchical] [--steps 10]
 
 Loss, gradient norm and each gradient of every step, and the weights after the
 last, within the tolerances of equality.py; all copies of a slice bit-equal.
-Several plans, models, optimizers or schedules, joined by commas, make a product;
+Several plans, models, optimizers, schedules or exchanges, joined by commas, make a product;
 the reference runs once a model and optimizer.
 """
 
@@ -100,6 +101,7 @@ def main() -> None:
     parser.add_argument("work")
     parser.add_argument("--optimizers", default="sgd")
     parser.add_argument("--schedules", default="1f1b")
+    parser.add_argument("--exchanges", default="direct")
     parser.add_argument("--steps", type=int, default=10)
     options = parser.parse_args()
 
@@ -108,12 +110,13 @@ def main() -> None:
     total = Checks()
     for model_name in model_names:
         model = Model(model_name, options.work, plans.GLOBAL_BATCH, options.steps)
-        for plan_name, schedule, optimizer in itertools.product(names, options.schedules.split(","), options.optimizers.split(",")):
+        choices = (options.schedules.split(","), options.exchanges.split(","), options.optimizers.split(","))
+        for plan_name, schedule, exchange, optimizer in itertools.product(names, *choices):
             replicas = plans.PLANS[plan_name]
             if schedule != "1f1b" and "1f1b" in options.schedules and all(len(r.stages) == 1 for r in replicas):
                 continue  # one stage has one order
-            plan = plans.plan_json(replicas, model.units, optimizer, schedule)
-            label = f"{plan_name}-{schedule}-{optimizer}"
+            plan = plans.plan_json(replicas, model.units, optimizer, schedule, exchange=exchange)
+            label = f"{plan_name}-{schedule}-{exchange}-{optimizer}"
             try:
                 total.add(f"{model_name} {label}", check(model, plan, plans.cluster_yaml(plans.device_count(replicas)), label))
             except ToolFailed as failure:

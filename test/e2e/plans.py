@@ -57,6 +57,13 @@ PLANS: Dict[str, List[Replica]] = {
     "replicas-microbatch-4-2": [Replica(4, 1, pipeline([8])), Replica(2, 2, pipeline([6, 2]))],
     # Fewer microbatches than stages: the steady loop has no trip.
     "microbatches2-stages3": [Replica(4, 2, pipeline([3, 3, 2]))],
+    # Several holders in each of two nodes, not as many, of unlike slices.
+    "replicas-in-nodes": [
+        Replica(1, 2, pipeline([8])),
+        Replica(2, 1, pipeline([8])),
+        Replica(1, 2, pipeline([3, 5])),
+        Replica(1, 2, pipeline([8])),
+    ],
     "all-at-once": [
         Replica(2, 3, pipeline([0, 5, 3], [equal(1), [2, 1], equal(1)])),
         Replica(1, 2, pipeline([6, 2], [equal(1), equal(2)])),
@@ -78,7 +85,7 @@ def split_units(units: Sequence[str]) -> List[List[str]]:
     return [before, *blocks.values(), after]
 
 
-def plan_json(replicas: Sequence[Replica], units: Sequence[str], optimizer: str, schedule: str = "1f1b", nodes: int = 2) -> dict:
+def plan_json(replicas: Sequence[Replica], units: Sequence[str], optimizer: str, schedule: str = "1f1b", nodes: int = 2, exchange: str = "direct") -> dict:
     """The plan file; devices are dealt out in order, over `nodes` nodes."""
     before, *blocks, after = split_units(units)
     names = iter(device_names(node_sizes(device_count(replicas), nodes)))
@@ -99,6 +106,7 @@ def plan_json(replicas: Sequence[Replica], units: Sequence[str], optimizer: str,
         "global_batch": sum(r.microbatch_size * r.microbatches for r in replicas),
         "optimizer": optimizer,
         "schedule": schedule,
+        "gradient_exchange": exchange,
         "replicas": written,
     }
 

@@ -4,7 +4,7 @@
 
 Draws replicas, cuts between any two units, extents with unequal shares,
 microbatch sizes and counts, schedule, nodes of unlike size, the owner of
-optimizer state; some with clipping, decay or a schedule of the rate.
+optimizer state, how gradients are exchanged; some with clipping, decay or a schedule of the rate.
 A failure prints its number: `--first N --count 1` repeats it alone. Pair N is of
 model N modulo 8: `--every 8` stays with one, whose reference runs pairs share.
 """
@@ -63,6 +63,7 @@ def draw_any_plan(draw: random.Random, units: List[str]) -> Tuple[dict, List[int
         "optimizer": "sgd",
         "schedule": draw.choice(["1f1b", "gpipe"]),
         "state_owner": draw.choice(["spread", "first"]),
+        "gradient_exchange": draw.choice(["direct", "hierarchical"]),
         "replicas": replicas,
     }
     return plan, sizes

@@ -74,6 +74,8 @@ FailureOr<OwningOpRef<ModuleOp>> autohet::placeModels(ModelsBySize &models,
                      Builder(&context).getStrArrayAttr(nodes));
   PlanPipelineOptions pipeline;
   pipeline.stateOwner = plan.state_owner;
+  pipeline.gradientExchange =
+      gradientExchangeName(plan.gradient_exchange).str();
   PassManager passes(&context);
   buildPlanPipeline(passes, pipeline);
   if (failed(passes.run(*module)))

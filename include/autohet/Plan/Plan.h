@@ -17,9 +17,17 @@ namespace autohet {
 
 enum class Schedule { GPipe, OneForwardOneBackward };
 enum class OptimizerKind { None, SGD, Adam, AdamW };
+/// How gradients get to their owners, and new parameters back.
+enum class GradientExchange {
+  Direct,      ///< every holder and owner by themselves
+  Hierarchical ///< summed in each node first: a slice crosses once a node
+};
 
 llvm::StringRef scheduleName(Schedule schedule);        ///< "gpipe", "1f1b"
 llvm::StringRef optimizerName(OptimizerKind optimizer); ///< "adamw", …
+/// "direct", "hierarchical"
+llvm::StringRef gradientExchangeName(GradientExchange exchange);
+std::optional<GradientExchange> parseGradientExchange(llvm::StringRef name);
 std::optional<Schedule> parseSchedule(llvm::StringRef name);
 std::optional<OptimizerKind> parseOptimizer(llvm::StringRef name);
 /// Bytes of state for each byte of a trained fp32 parameter.
@@ -58,6 +66,7 @@ struct Plan {
   /// "spread": over the holders of each parameter, by bytes. "first": the
   /// first holder. A device: that one wherever it is a holder, else spread.
   std::string state_owner = "spread";
+  GradientExchange gradient_exchange = GradientExchange::Direct;
   /// In the order of their samples: replica 0 has the first ones.
   std::vector<Replica> replicas;
 

@@ -6,6 +6,9 @@
 //          pipeline, the gradients' way to their owners (under the last
 //          backward as far as it goes), one agreement, and the update.
 //
+// A hierarchical exchange is two ways one behind the other: sums inside nodes
+// leave under the last backward, relays pass theirs on behind it.
+//
 // Without a backward a step is its pipelines alone; where batches follow one
 // another without a pause, the time from one batch to the next.
 //
@@ -27,11 +30,12 @@ struct DeviceEvaluation {
   unsigned replica = 0, stage = 0, position = 0;
   MemoryNeed memory;
   double busy_s = 0; ///< computing, of a step
-  double sync_s = 0; ///< sending or receiving gradients
+  double sync_s = 0; ///< sending or receiving gradients, relayed ones too
 };
 
 struct PlanEvaluation {
   double step_s = 0;
+  GradientExchange gradient_exchange = GradientExchange::Direct;
   double pipeline_s = 0; ///< of the replica that is done last
   /// Of one batch by itself, and from one batch to the next where they follow
   /// one another; 0 in training.
@@ -61,8 +65,11 @@ struct PlanEvaluation {
   worstShortage(const Cluster &cluster) const;
 };
 
-PlanEvaluation evaluatePlan(const ResolvedPlan &plan, Schedule schedule,
-                            llvm::StringRef stateOwner, const CostModel &costs);
+/// Without `exchange`, with the better one.
+PlanEvaluation
+evaluatePlan(const ResolvedPlan &plan, Schedule schedule,
+             llvm::StringRef stateOwner, const CostModel &costs,
+             std::optional<GradientExchange> exchange = std::nullopt);
 
 /// The pipeline of one replica.
 Pipeline buildPipeline(const ResolvedReplica &replica, Schedule schedule,

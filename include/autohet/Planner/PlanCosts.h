@@ -97,9 +97,9 @@ public:
   /// lies in this replica.
   virtual int64_t mostInFlight(const StageQuery &stage, double owned) const = 0;
   /// Sending the stage's gradients to their owners, where `replicas` hold its
-  /// parameters; new parameters take as long to come back. At best, with as
+  /// parameters; new parameters take as long to come back. At best: with as
   /// many holders in one node as there is room for, but no more than
-  /// `mostTogether`.
+  /// `mostTogether`, directly or through relays.
   virtual double syncSeconds(
       const StageQuery &stage, int64_t replicas,
       int64_t mostTogether = std::numeric_limits<int64_t>::max()) const = 0;

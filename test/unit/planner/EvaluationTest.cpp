@@ -151,6 +151,50 @@ TEST_F(Evaluation, DegreesDifferFromStageToStage) {
             eight.devices[5].memory.parameter_bytes);
 }
 
+// Report C3: two islands of two devices with a slow link between them. Of a
+// gradient of G bytes, a device sends direct 3/4 G, half G of it far; through
+// relays G/2 near, then its relayed G/4 far.
+TEST_F(Evaluation, IslandsExchangeThroughRelays) {
+  cluster = test::makeCluster({});
+  DeviceKind kind;
+  kind.name = "k";
+  kind.memory_bytes = 1e9;
+  kind.flops_per_s = 10e9;
+  kind.overhead_s = 0;
+  unsigned index = cluster.addKind(kind);
+  for (const char *name : {"n0", "n1"})
+    cluster.addNode(name, "", {index, index});
+  cluster.intra_node = {10e9, 0};
+  cluster.inter_node = {0.1e9, 0};
+  CostModel costs(table, cluster, optimizer);
+  ResolvedPlan plan = resolve("2x2: embed-head@n0/0; 2x2: embed-head@n0/1; "
+                              "2x2: embed-head@n1/0; 2x2: embed-head@n1/1");
+  auto sync = [&](std::optional<GradientExchange> how) {
+    return evaluatePlan(plan, Schedule::OneForwardOneBackward, "spread", costs,
+                        how);
+  };
+  double bytes = 0;
+  for (const UnitParameter &parameter : table.parameters)
+    bytes += parameter.bytes;
+  PlanEvaluation direct = sync(GradientExchange::Direct);
+  EXPECT_NEAR(direct.devices[0].sync_s, bytes / 4 / 10e9 + bytes / 2 / 0.1e9,
+              1e-9);
+  PlanEvaluation relayed = sync(GradientExchange::Hierarchical);
+  EXPECT_NEAR(relayed.devices[0].sync_s, bytes / 2 / 10e9 + bytes / 4 / 0.1e9,
+              1e-9);
+  EXPECT_LT(relayed.step_s, direct.step_s);
+  PlanEvaluation better = sync(std::nullopt);
+  EXPECT_EQ(better.gradient_exchange, GradientExchange::Hierarchical);
+  EXPECT_EQ(better.step_s, relayed.step_s);
+
+  // Between equal links a relay is a way around.
+  cluster.inter_node = cluster.intra_node;
+  CostModel flat(table, cluster, optimizer);
+  EXPECT_EQ(evaluatePlan(plan, Schedule::OneForwardOneBackward, "spread", flat)
+                .gradient_exchange,
+            GradientExchange::Direct);
+}
+
 TEST_F(Evaluation, EstimateIsTheEvaluationsMemory) {
   optimizer = OptimizerKind::AdamW;
   CostModel costs(table, cluster, optimizer);

@@ -19,6 +19,9 @@ struct PlanPipelineOptions : mlir::PassPipelineOptions<PlanPipelineOptions> {
   Option<std::string> stateOwner{*this, "state-owner",
                                  llvm::cl::desc("spread, first or a device"),
                                  llvm::cl::init("spread")};
+  Option<std::string> gradientExchange{*this, "gradient-exchange",
+                                       llvm::cl::desc("direct or hierarchical"),
+                                       llvm::cl::init("direct")};
 };
 
 /// From the differentiated model and a plan to each device's function.
