@@ -87,7 +87,9 @@ private:
               parameter.loc,
               ranksOf(parameter.held),
               ranksOf(parameter.contributed),
-              -1};
+              -1,
+              {},
+              {}};
     if (cell.holders.empty())
       cell.holders = {parameter.held.front().rank};
     cells.push_back(std::move(cell));
