@@ -77,3 +77,15 @@ LogicalResult InitializerOp::verify() {
            << *getBytes() << " bytes, wanted " << size << " for " << type;
   return success();
 }
+
+LogicalResult NodeOp::verify() {
+  auto graphs = llvm::count_if(getFields(), [](NamedAttribute field) {
+    auto text = dyn_cast<StringAttr>(field.getValue());
+    return text && text.getValue() == "<GRAPH>";
+  });
+  if (size_t(graphs) == getBodies().size())
+    return success();
+  return emitOpError("has ")
+         << getBodies().size() << " bodies, wanted " << graphs
+         << ": one for each field that is \"<GRAPH>\"";
+}

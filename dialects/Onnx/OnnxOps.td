@@ -85,8 +85,10 @@ def Onnx_NodeOp : Onnx_Op<"node"> {
     `opset` is the version of the operator set of `domain` (absent: ai.onnx)
     that the file imports. `scope` is the path of the PyTorch module that the
     node comes from, where the exporter says so. `bodies` are its subgraphs, in
-    the order of the names of the fields that hold them; they may read values
-    around them, and end in `onnx.yield`.
+    the order of the names of the fields that hold them, each written as
+    `"<GRAPH>"`; they may read values around them, and end in `onnx.yield`.
+
+    Constraints: (C1) there are as many bodies as fields that hold one.
 
     Example:
     ```mlir
@@ -103,6 +105,7 @@ def Onnx_NodeOp : Onnx_Op<"node"> {
     (`scope` $scope^)? $fields attr-dict `:` functional-type($inputs, $outputs)
     (`bodies` $bodies^)?
   }];
+  let hasVerifier = 1;
 }
 
 def Onnx_YieldOp : Onnx_Op<"yield", [Terminator]> {

@@ -93,6 +93,8 @@ Report describePlan(llvm::StringRef title, const PlannedStep &step,
        seconds(evaluation.exposed_sync_s + evaluation.exposed_parameters_s +
                evaluation.agreement_s)},
       {"schedule", scheduleName(step.plan.schedule).str()},
+      {"gradient exchange",
+       gradientExchangeName(step.plan.gradient_exchange).str()},
       {"optimizer", optimizerName(step.plan.optimizer).str()}};
   report.comparison = {{"this plan, predicted", evaluation.step_s}};
   addReplicas(step, report);

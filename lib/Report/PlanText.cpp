@@ -80,7 +80,10 @@ private:
        << (best.plan.replicas.size() == 1 ? "" : "s") << " on "
        << best.evaluation.devices.size() << " of " << cluster.devices().size()
        << " devices, schedule " << scheduleName(best.plan.schedule)
-       << ", global batch " << best.plan.global_batch << "\n";
+       << ", global batch " << best.plan.global_batch;
+    if (best.plan.gradient_exchange == GradientExchange::Hierarchical)
+      os << ", gradients summed in each node first";
+    os << "\n";
     for (const ReplicaGroup &group : groups)
       writeGroup(group);
   }

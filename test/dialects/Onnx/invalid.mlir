@@ -43,3 +43,13 @@ func.func @bound_value(%x: tensor<2xi64> {onnx.value = "x"}) {
 func.func @bound_type(%x: tensor<2xi64> {onnx.value = dense<1> : tensor<3xi64>}) {
   return
 }
+
+// -----
+
+func.func @bodies(%c: tensor<i1>) {
+  // expected-error @+1 {{has 1 bodies, wanted 2: one for each field that is "<GRAPH>"}}
+  %0 = onnx.node "If"(%c) opset 13 {else_branch = "<GRAPH>", then_branch = "<GRAPH>"} : (tensor<i1>) -> !onnx.value bodies {
+    onnx.yield %c : tensor<i1>
+  }
+  return
+}

@@ -15,6 +15,7 @@ static const char *const example = R"({
   "optimizer": "adamw",
   "schedule": "1f1b",
   "state_owner": "spread",
+  "gradient_exchange": "hierarchical",
   "replicas": [
     {
       "microbatch_size": 4,
@@ -72,6 +73,9 @@ TEST(PlanFile, Refuses) {
               HasSubstr("unknown key 'layers' in a stage of replica 1"));
   EXPECT_THAT(refuse("1f1b", "zigzag"),
               HasSubstr("unknown schedule 'zigzag'; known ones: gpipe, 1f1b"));
+  EXPECT_THAT(refuse("hierarchical", "ring"),
+              HasSubstr("unknown gradient_exchange 'ring'; known ones: direct, "
+                        "hierarchical"));
   EXPECT_THAT(refuse("adamw", "lamb"), HasSubstr("unknown optimizer 'lamb'"));
   EXPECT_THAT(refuse("\"microbatches\": 5", "\"microbatches\": 0"),
               HasSubstr("must be at least 1, found 0"));
