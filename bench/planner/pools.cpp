@@ -1,6 +1,7 @@
 //===- pools.cpp - planners on mixed pools of GPUs, simulated -------------===//
 //
-//   bench-pools autohet    24 GPUs of A100, H800 and H20 (AutoHet's pools)
+//   bench-pools autohet [LINE]   GPUs of A100, H800 and H20 (AutoHet's pools),
+//                          or only the lines that begin so: "LLaMA 7B 5 A100"
 //   bench-pools h2         1,024 chips of four kinds: speed-up ratio of mixing
 //
 // Devices are what their data sheets promise times what training reaches
@@ -139,7 +140,8 @@ void runPool(const Model &model, llvm::ArrayRef<Part> parts,
   llvm::outs().flush();
 }
 
-void runAutohet() {
+/// Of all pools, or those whose line begins with `only`.
+void runAutohet(llvm::StringRef only) {
   using Pool = std::vector<std::pair<const char *, unsigned>>;
   const Pool pools[] = {{{"A100-80", 4}, {"H800", 4}},
                         {{"A100-80", 5}, {"H800", 3}},
@@ -168,7 +170,8 @@ void runAutohet() {
         name +=
             (name.empty() ? "" : " + ") + std::to_string(count) + " " + kind;
       }
-      runPool(model, parts, name);
+      if (llvm::StringRef(model.name + (" " + name)).starts_with(only))
+        runPool(model, parts, name);
     }
 }
 
@@ -258,8 +261,8 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   llvm::StringRef what = argc > 1 ? argv[1] : "";
   unsigned each = 256;
-  if (what == "autohet" && argc == 2) {
-    runAutohet();
+  if (what == "autohet" && argc <= 3) {
+    runAutohet(argc > 2 ? argv[2] : "");
     return 0;
   }
   if (what == "h2" &&

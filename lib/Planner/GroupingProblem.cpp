@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 namespace autohet {
@@ -354,12 +355,26 @@ private:
     return true;
   }
 
+  /// The worst group first. Of hundreds of groups few are unlike.
+  void sort() {
+    std::map<ClassCounts, size_t> unlike;
+    for (const ClassCounts &group : grouping)
+      ++unlike[group];
+    std::vector<std::pair<double, const ClassCounts *>> order;
+    for (const auto &[group, count] : unlike)
+      order.push_back({score(problem, group), &group});
+    llvm::sort(order, [](const auto &a, const auto &b) {
+      return std::tie(a.first, *a.second) < std::tie(b.first, *b.second);
+    });
+    size_t place = 0;
+    for (const auto &[value, group] : order)
+      for (size_t i = 0; i < unlike[*group]; ++i)
+        grouping[place++] = *group;
+  }
+
   bool step() {
     int kinds = static_cast<int>(idle.size());
-    llvm::sort(grouping, [&](const ClassCounts &a, const ClassCounts &b) {
-      return std::make_pair(score(problem, a), a) <
-             std::make_pair(score(problem, b), b);
-    });
+    sort();
     // Equal groups are one case.
     for (size_t g = 0; g < grouping.size(); ++g) {
       if (g && grouping[g] == grouping[g - 1])

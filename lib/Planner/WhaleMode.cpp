@@ -66,20 +66,49 @@ private:
           order.insert(order.end(), row.count, row.shape);
       if (order.empty())
         continue;
-      addGrids(order);
+      std::map<int64_t, double> rates; // of all rows, by microbatch size
+      for (int64_t size : microbatchSizes(options))
+        for (unsigned shape : order)
+          rates[size] += ratesOf(size)[shape];
+      addGrids(order, rates);
       if (order.front() == order.back())
         continue;
       std::reverse(order.begin(), order.end());
-      addGrids(order);
+      addGrids(order, rates);
     }
   }
 
-  void addGrids(const Shapes &order) {
+  /// Microbatches a second that each shape computes of the whole model.
+  llvm::ArrayRef<double> ratesOf(int64_t size) {
+    auto [place, isNew] = knownRates.try_emplace(size);
+    if (isNew)
+      for (unsigned shape = 0; shape < costs.shapes().size(); ++shape)
+        place->second.push_back(1 / chain.modelSeconds(shape, size));
+    return place->second;
+  }
+
+  /// No estimate of a grid is lower: it has no more than all rows, and they
+  /// fill their pipelines.
+  bool mayBeKept(int64_t replicas, int64_t depth, int64_t size,
+                 double rate) const {
+    double count = static_cast<double>(options.global_batch) /
+                   static_cast<double>(size);
+    return (count + static_cast<double>((depth - 1) * replicas)) / rate <=
+           worst_s;
+  }
+
+  void addGrids(const Shapes &order, const std::map<int64_t, double> &rates) {
     unsigned rows = order.size();
     for (unsigned replicas = 1; replicas <= rows; ++replicas) {
       unsigned depth = rows / replicas;
       if (depth > chain.layerCount() || (!rules.may_idle && rows % replicas) ||
           static_cast<int64_t>(replicas) > options.global_batch)
+        continue;
+      std::vector<int64_t> sizes;
+      for (auto [size, rate] : rates)
+        if (mayBeKept(replicas, depth, size, rate))
+          sizes.push_back(size);
+      if (sizes.empty())
         continue;
       for (bool isStriped : {false, true}) {
         if (isStriped && (replicas == 1 || depth == 1))
@@ -91,7 +120,7 @@ private:
             grid.replicas[replica].push_back(
                 order[isStriped ? stage * replicas + replica
                                 : replica * depth + stage]);
-        for (int64_t size : microbatchSizes(options))
+        for (int64_t size : sizes)
           addGrid(grid, size);
       }
     }
@@ -132,6 +161,7 @@ private:
 
   // As if layers could be divided at will: every stage takes as long.
   double estimate(const Grid &grid) {
+    llvm::ArrayRef<double> rates = ratesOf(grid.microbatch_size);
     double count = static_cast<double>(options.global_batch) /
                    static_cast<double>(grid.microbatch_size);
     double replicas = static_cast<double>(grid.replicas.size());
@@ -140,7 +170,7 @@ private:
     for (const Shapes &shapes : grid.replicas) {
       double rate = 0, least = std::numeric_limits<double>::infinity();
       for (unsigned shape : shapes) {
-        double own = 1 / chain.modelSeconds(shape, grid.microbatch_size);
+        double own = rates[shape];
         rate += own;
         least = std::min(least, own);
       }
@@ -239,6 +269,7 @@ private:
   GridRules rules;
   LayerChain chain;
   size_t most;
+  std::map<int64_t, std::vector<double>> knownRates;
   std::vector<Grid> grids;
   double worst_s = std::numeric_limits<double>::infinity(); ///< of those kept
 };
