@@ -117,11 +117,13 @@ void runPool(const Model &model, llvm::ArrayRef<Part> parts,
   }
   UnitTableCosts costs(table, cluster, options.optimizer,
                        options.memory_fraction);
-  auto searchAllEqual = [](Judge &judge) {
-    searchGrids(judge, {/*balances_layers=*/false, /*balances_batch=*/false,
-                        /*may_idle=*/false});
-  };
-  llvm::outs() << factor(secondsOf(searchAllEqual, costs, options), ours);
+  // Equal grids, and balanced ones, that leave no device idle.
+  for (bool isBalanced : {false, true}) {
+    auto searchAll = [&](Judge &judge) {
+      searchGrids(judge, {isBalanced, isBalanced, /*may_idle=*/false});
+    };
+    llvm::outs() << factor(secondsOf(searchAll, costs, options), ours);
+  }
   // Without unlike tensor parallelism.
   PlannerOptions uniform = options;
   uniform.has_one_extent = true;
@@ -158,7 +160,8 @@ void runAutohet(llvm::StringRef only) {
       << "Step of the joint plan, its gap to the bound, how much longer others "
          "take, and how much\nlonger AutoHet's takes without one of its parts\n"
          "model       pool                          step    gap   Megatr   "
-         "Whale  HeterA  Cephal  AutoHt  AllEql  OneExt  |   group     map   "
+         "Whale  HeterA  Cephal  AutoHt  AllEql  AllBal  OneExt  |   group     "
+         "map   "
          "balan  "
          "counts\n";
   for (const Model &model : models)
@@ -272,6 +275,7 @@ int main(int argc, char **argv) {
     runH2(each);
     return 0;
   }
-  llvm::errs() << "usage: bench-pools autohet | h2 [CHIPS_OF_EACH_KIND]\n";
+  llvm::errs()
+      << "usage: bench-pools autohet [LINE] | h2 [CHIPS_OF_EACH_KIND]\n";
   return 1;
 }

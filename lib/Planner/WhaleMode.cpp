@@ -91,8 +91,8 @@ private:
   /// fill their pipelines.
   bool mayBeKept(int64_t replicas, int64_t depth, int64_t size,
                  double rate) const {
-    double count = static_cast<double>(options.global_batch) /
-                   static_cast<double>(size);
+    double count =
+        static_cast<double>(options.global_batch) / static_cast<double>(size);
     return (count + static_cast<double>((depth - 1) * replicas)) / rate <=
            worst_s;
   }
