@@ -18,8 +18,8 @@ bool Unit::operator==(const Unit &other) const {
     return std::tie(unit.id, unit.parameters, unit.forward_flops,
                     unit.backward_flops, unit.forward_traffic_bytes,
                     unit.backward_traffic_bytes, unit.activation_bytes,
-                    unit.workspace_bytes, unit.divisible, unit.all_reduce_bytes,
-                    unit.successors);
+                    unit.workspace_bytes, unit.gradient_workspace_bytes,
+                    unit.divisible, unit.all_reduce_bytes, unit.successors);
   };
   return fields(*this) == fields(other);
 }
@@ -74,6 +74,7 @@ std::string formatUnitTable(const UnitTable &table) {
     number("backward_traffic_bytes", unit.backward_traffic_bytes);
     number("activation_bytes", unit.activation_bytes);
     number("workspace_bytes", unit.workspace_bytes);
+    number("gradient_workspace_bytes", unit.gradient_workspace_bytes);
     number("divisible", unit.divisible);
     number("all_reduce_bytes", unit.all_reduce_bytes);
     os << " \"successors\": [";
@@ -138,6 +139,8 @@ private:
                     Dimension::None);
     reader.optional("activation_bytes", unit.activation_bytes, Dimension::None);
     reader.optional("workspace_bytes", unit.workspace_bytes, Dimension::None);
+    reader.optional("gradient_workspace_bytes", unit.gradient_workspace_bytes,
+                    Dimension::None);
     reader.optional("divisible", unit.divisible, Dimension::None);
     reader.optional("all_reduce_bytes", unit.all_reduce_bytes, Dimension::None);
     for (const Tree &item : reader.items("successors", false))

@@ -168,6 +168,9 @@ MemoryNeed CostModel::memory(llvm::ArrayRef<unsigned> units, double share,
         unit.activation_bytes * part * (recompute ? samples : held);
     need.workspace_bytes =
         std::max(need.workspace_bytes, unit.workspace_bytes * part * samples);
+    if (optimizer != OptimizerKind::None)
+      need.workspace_bytes =
+          std::max(need.workspace_bytes, unit.gradient_workspace_bytes * part);
   }
   need.state_bytes = need.gradient_bytes * stateBytesPerByte(optimizer) * owned;
   need.transfer_bytes = received_bytes * held;

@@ -37,10 +37,15 @@ UnitRanges::UnitRanges(const CostModel &costs)
           range.trained.add(data.bytes, unit.divisible);
       }
       range.activations.add(unit.activation_bytes, unit.divisible);
-      Divided workspace;
-      workspace.add(unit.workspace_bytes, unit.divisible);
-      if (workspace.of(1) > range.workspace.of(1))
-        range.workspace = workspace;
+      auto keepLarger = [&](Divided &largest, double bytes) {
+        Divided own;
+        own.add(bytes, unit.divisible);
+        if (own.of(1) > largest.of(1))
+          largest = own;
+      };
+      keepLarger(range.workspace, unit.workspace_bytes);
+      if (hasGradients)
+        keepLarger(range.gradient_workspace, unit.gradient_workspace_bytes);
       for (const UnitEdge &edge : incoming[end - 1])
         if (edge.to < begin)
           range.received += edge.bytes_per_sample;
@@ -58,7 +63,9 @@ double UnitRanges::memory(unsigned begin, unsigned end, double share,
   double trained = hasGradients ? range.trained.of(share) : 0;
   return range.parameters.of(share) + trained * (1 + stateFactor * owned) +
          range.activations.of(share) * (recompute ? samples : held) +
-         range.received * held + range.workspace.of(share) * samples;
+         range.received * held +
+         std::max(range.workspace.of(share) * samples,
+                  range.gradient_workspace.of(share));
 }
 
 double UnitRanges::allParameterBytes() const {

@@ -41,7 +41,7 @@ private:
     double of(double share) const { return whole + divisible * share; }
   };
   struct Range {
-    Divided parameters, trained, activations, workspace;
+    Divided parameters, trained, activations, workspace, gradient_workspace;
     double received = 0;
   };
 

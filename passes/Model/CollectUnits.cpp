@@ -98,10 +98,14 @@ private:
     for (Value v : op->getResults())
       if (!isParameterGradient(v))
         live += bytesOf(v) / samples;
+      else if (!isa<MatmulOp>(op))
+        unit.gradient_workspace_bytes =
+            std::max(unit.gradient_workspace_bytes, bytesOf(v));
     unit.workspace_bytes = std::max(unit.workspace_bytes, live);
   }
 
-  /// Products and sums write those where gradients are kept: no temporary.
+  /// Products add them up where gradients are kept: no temporary. Others are
+  /// made whole first.
   static bool isParameterGradient(Value v) {
     return !v.use_empty() && llvm::all_of(v.getUsers(), [](Operation *user) {
       return isa<GradientOp>(user);

@@ -51,6 +51,9 @@ struct Unit {
   double activation_bytes = 0;
   /// Temporaries, gone when the unit is done.
   double workspace_bytes = 0;
+  /// The largest gradient that is made whole before it is added up, whatever
+  /// the number of samples: an embedding's table, not a product's.
+  double gradient_workspace_bytes = 0;
   // Under tensor parallelism: the part of the arithmetic (and parameters) that
   // is divided, 0 to 1, and the bytes all-reduced in forward; backward as many.
   double divisible = 1;
