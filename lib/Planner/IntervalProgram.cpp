@@ -10,40 +10,99 @@
 namespace autohet {
 
 static constexpr double never = std::numeric_limits<double>::infinity();
+// So much of its charge a short stage behind the longest one may make up for;
+// what is left keeps bounds without stages from being too low.
+static constexpr double usedCharge = 0.75, mostUsedCharge = 0.98;
 
 void IntervalProgram::start(const StageTables &tables,
-                            const TemplateSearch::Interval &interval) {
+                            const TemplateSearch::Interval &interval,
+                            const Objective &objective) {
   low_s = interval.low_s;
   high_s = interval.high_s;
   overlap = space.costs.transfersOverlap() && !space.are_transfers_exposed;
   drainsEarly = overlap && space.costs.hasBackward();
-  bool areBatchesFollowed =
-      space.costs.planObjective() == PlanObjective::Throughput;
-  wayPart = areBatchesFollowed ? 0 : 1;
+  hasTimes = objective.has_times;
+  hasRest = hasTimes && objective.has_rest;
+  wayPart = hasTimes ? stepPart() : 0;
   units = tables.unitCount();
   groups = tables.groupCount();
   variants = tables.variants().size();
   double microbatches = static_cast<double>(globalBatch) /
                         static_cast<double>(interval.microbatch_size);
-  replicaCharge = microbatches * prices.of_replica;
-  fixed_s = low_s * (replicaCharge - wayPart);
+  replicaCharge =
+      microbatches *
+      (prices.of_replica + prices.ofSize(shortestPeriod(tables) / high_s));
+  fixed_s = objective.microbatch_s * replicaCharge;
   cheapestCharge = never;
   charge_s.clear();
   for (const StageTables::Variant &variant : tables.variants()) {
-    double price = 0, seconds = 0;
+    double price = 0;
     for (const StageShape::Part &part :
-         space.costs.shapes()[variant.shape].parts) {
+         space.costs.shapes()[variant.shape].parts)
       price += part.count * prices.of_class[part.machine_class];
-      if (!prices.seconds_of_class.empty())
-        seconds += part.count * prices.seconds_of_class[part.machine_class];
-    }
-    charge_s.push_back(low_s * microbatches * price + seconds);
+    charge_s.push_back(objective.microbatch_s * microbatches * price);
     cheapestCharge = std::min(cheapestCharge, microbatches * price);
   }
-  // Behind the longest stage, only what a stage's time exceeds what that one
-  // does meanwhile counts; at least nothing in sum, so any part of it is a
-  // bound too. This part keeps stages of little time from lowering the bound.
-  behind = std::min(1.0, cheapestCharge * low_s / high_s);
+  bothEnds = oneEnd = 0;
+  if (hasTimes && drainsEarly)
+    chooseEnds(tables, objective.is_close ? mostUsedCharge : usedCharge);
+}
+
+// Behind the longest stage, only that counts which their times exceed what the
+// longest stage does meanwhile: at the beginning its forwards, or at both ends
+// forwards and backwards, or nothing. So any mixture of the three is a bound.
+// The one that is best for long stages is taken, of those that let no stage
+// lower the bound by being short.
+void IntervalProgram::chooseEnds(const StageTables &tables, double usedCharge) {
+  forward_s = tables.longestForward(high_s);
+  constexpr int steps = 16;
+  double best = -1;
+  for (int step = 0; step <= steps; ++step) {
+    double both = static_cast<double>(step) / steps, one = 1 - both;
+    for (auto [index, variant] : llvm::enumerate(tables.variants())) {
+      double left = usedCharge * charge_s[index] -
+                    both * (high_s - 2 * variant.shortestUnit_s);
+      double room = forward_s - variant.shortestUnit_s;
+      if (left < 0)
+        one = -1;
+      else if (room > 0)
+        one = std::min(one, left / room);
+    }
+    double worth = both * high_s + one * (high_s - forward_s);
+    if (one < 0 || worth <= best)
+      continue;
+    best = worth;
+    bothEnds = both;
+    oneEnd = one;
+  }
+}
+
+// No template is faster than its part of the cluster allows: the period times
+// the size of a stage is no less than the sum over its units of size times
+// time, and all sizes together are at most 1.
+double IntervalProgram::shortestPeriod(const StageTables &tables) {
+  if (prices.part_of_class.empty())
+    return 0;
+  for (const auto &[known, period] : shortestPeriods)
+    if (known == &tables)
+      return period;
+  std::vector<double> sizes;
+  for (const StageTables::Variant &variant : tables.variants()) {
+    double size = 0;
+    for (const StageShape::Part &part :
+         space.costs.shapes()[variant.shape].parts)
+      size += part.count * prices.part_of_class[part.machine_class];
+    sizes.push_back(size);
+  }
+  double period = 0;
+  for (unsigned unit = 0; unit < tables.unitCount(); ++unit) {
+    double least = never;
+    for (auto [size, time] : llvm::zip_equal(sizes, tables.unitSeconds(unit)))
+      least = std::min(least, size * time);
+    period += least;
+  }
+  shortestPeriods.push_back({&tables, period});
+  return period;
 }
 
 // Microbatches in flight `depth` stages from the end: as many as that, unless a
@@ -58,10 +117,18 @@ int64_t IntervalProgram::inFlightAt(unsigned depth) const {
 
 void IntervalProgram::boundFluid(const StageTables &tables) {
   std::vector<double> factors;
-  for (double charge : charge_s) {
+  for (auto [index, variant] : llvm::enumerate(tables.variants())) {
+    double charge = charge_s[index];
     double factor = wayPart + charge / high_s;
+    // Costs of stages behind the longest one are linear in their times.
     if (drainsEarly)
-      factor = std::min(factor, behind + charge / high_s);
+      for (double time : {std::min(variant.shortestUnit_s, high_s), high_s}) {
+        double cost = costBehind(time) + charge;
+        if (cost <= 0)
+          factor = 0;
+        else if (time > 0)
+          factor = std::min(factor, cost / time);
+      }
     factors.push_back(factor);
   }
   fluid_s.assign(units + 1, 0);
@@ -76,26 +143,40 @@ void IntervalProgram::boundFluid(const StageTables &tables) {
 
 double IntervalProgram::fluidBound(const StageTables &tables,
                                    const TemplateSearch::Interval &interval) {
-  start(tables, interval);
+  if (shortestPeriod(tables) > interval.high_s * (1 + 1e-9))
+    return never;
+  start(tables, interval, {true, interval.low_s});
   boundFluid(tables);
-  return fluid_s[0] + fixed_s;
+  return fluid_s[0] + fixed_s - wayPart * low_s;
+}
+
+double IntervalProgram::leastOf(StageTables &tables,
+                                const TemplateSearch::Interval &interval,
+                                const Objective &objective, double cutoff,
+                                std::vector<TemplateStage> &stages) {
+  start(tables, interval, objective);
+  boundFluid(tables);
+  best_s = cutoff - fixed_s;
+  boundPrefixes(tables, inFlightAt(1));
+  if (before(units, true) >= best_s)
+    return never;
+  isLegal = readPrefix(tables, stages);
+  return before(units, true) + fixed_s;
 }
 
 double IntervalProgram::run(StageTables &tables,
                             const TemplateSearch::Interval &interval,
                             double cutoff_s, bool mayCount,
                             std::vector<TemplateStage> &stages) {
-  start(tables, interval);
-  boundFluid(tables);
-  best_s = cutoff_s - fixed_s;
-  boundPrefixes(tables, inFlightAt(1));
-  double bound = before(units, true) + fixed_s;
-  if (before(units, true) >= best_s)
-    return never;
-  if (readPrefix(tables, stages))
-    return bound;
-  stages.clear();
-  return mayCount ? countStages(tables, stages) + fixed_s : bound;
+  double first_s = stepPart() * interval.low_s;
+  double bound = leastOf(tables, interval, {true, interval.low_s},
+                         cutoff_s + first_s, stages);
+  if (bound == never || !isLegal) {
+    stages.clear();
+    if (bound < never && mayCount)
+      bound = countStages(tables, stages) + fixed_s;
+  }
+  return bound - first_s;
 }
 
 //===-- Without the number of stages --------------------------------------===//
@@ -110,6 +191,9 @@ void IntervalProgram::boundPrefixes(StageTables &tables, int64_t inFlight) {
     Window &window = windows[variant];
     window.total_s = made.total_s.data();
     window.furthest = tables.furthestEnds(variant, inFlight).data();
+    window.ends = limits.isSet() ? limits.ends(variant).data() : nullptr;
+    window.endsOfLong =
+        limits.isSet() ? limits.endsOfLong(variant).data() : nullptr;
     window.group = made.group;
     window.charge_s = charge_s[variant];
     window.first = 0;
@@ -145,8 +229,13 @@ void IntervalProgram::extendPrefix(StageTables &tables, unsigned end,
   }
   if (window.first > 0 && window.plain.empty() && window.behindLongest.empty())
     return;
-  while (window.first < end && (end_s - total_s[window.first] > high_s ||
-                                window.furthest[window.first] < end))
+  auto isOut = [&](unsigned begin) {
+    double time = end_s - total_s[begin];
+    return time > high_s || window.furthest[begin] < end ||
+           (window.ends && (window.ends[begin] < end ||
+                            (time >= low_s && window.endsOfLong[begin] < end)));
+  };
+  while (window.first < end && isOut(window.first))
     ++window.first;
   // Stages that may be the longest: their first units are a part of the window.
   for (; window.longest < end &&
@@ -171,7 +260,9 @@ void IntervalProgram::extendPrefix(StageTables &tables, unsigned end,
   };
   double stage_s = wayPart * end_s + window.charge_s;
   if (window.first == 0) {
-    double cost = stage_s + tables.restSeconds(variant, end);
+    double cost = stage_s;
+    if (hasRest)
+      cost += tables.restSeconds(variant, end);
     take(false, cost, 0, false);
     if (end_s >= low_s || !overlap)
       take(true, cost, 0, false);
@@ -202,7 +293,7 @@ void IntervalProgram::passPrefixOn(const StageTables &tables, unsigned cut) {
           if (seconds < place.cost_s)
             place = {seconds, static_cast<uint8_t>(from), had};
         };
-        double part = had && drainsEarly ? behind : wayPart;
+        double part = had && drainsEarly ? bothEnds + oneEnd : wayPart;
         take(had, cost + transfer.total() * part);
         // A transfer may be what sets the pace.
         if (had || !overlap || longest < low_s)
@@ -248,141 +339,6 @@ bool IntervalProgram::readPrefix(StageTables &tables,
   }
   std::reverse(stages.begin(), stages.end());
   return isLegal && isLongestMet;
-}
-
-//===-- With it -----------------------------------------------------------===//
-
-double IntervalProgram::countStages(StageTables &tables,
-                                    std::vector<TemplateStage> &stages) {
-  bestDepth = 0;
-  layers.assign(1, {});
-  for (unsigned depth = 1; depth <= units; ++depth) {
-    // Deeper, memory for more microbatches is needed: look again.
-    if (llvm::isPowerOf2_32(depth) && depth > 1)
-      boundPrefixes(tables, inFlightAt(depth));
-    furthest.clear();
-    for (unsigned variant = 0; variant < variants; ++variant)
-      furthest.push_back(tables.furthestEnds(variant, inFlightAt(depth)));
-    layers.emplace_back((units + 1) * groups * 2, State{never, 0, 0, 0, false});
-    bool isAny = false;
-    for (unsigned end = 1; end <= units; ++end)
-      if (depth == 1 ? end == units : isReached(depth - 1, end))
-        isAny |= extend(tables, depth, end);
-    if (!isAny)
-      break;
-  }
-  if (!bestDepth)
-    return never;
-  readStages(tables, stages);
-  return best_s;
-}
-
-bool IntervalProgram::isReached(unsigned depth, unsigned unit) {
-  for (unsigned group = 0; group < groups; ++group)
-    if (stateAt(depth, unit, group, false).cost_s < never ||
-        stateAt(depth, unit, group, true).cost_s < never)
-      return true;
-  return false;
-}
-
-IntervalProgram::Rest IntervalProgram::restOf(const StageTables &tables,
-                                              unsigned depth, unsigned end,
-                                              unsigned group) {
-  Rest rest = {{never, never}, {0, 0}, {false, true}, {0, 0}};
-  if (depth == 1) {
-    rest.cost_s[false] = 0;
-    return rest;
-  }
-  for (unsigned next = 0; next < groups; ++next) {
-    const PassSeconds &transfer = tables.transfer(end, group, next);
-    double longest = tables.transferPeriod(end, group, next);
-    if (overlap && longest > high_s)
-      continue;
-    for (bool had : {false, true})
-      for (bool has : {had, had || (overlap && longest >= low_s)}) {
-        // Up to the longest stage or transfer, passing on counts in full.
-        double part = has || !drainsEarly ? wayPart : behind;
-        double passing = transfer.total() * part;
-        double cost = stateAt(depth - 1, end, next, had).cost_s + passing;
-        if (cost >= rest.cost_s[has])
-          continue;
-        rest.cost_s[has] = cost;
-        rest.group[has] = next;
-        rest.had_longest[has] = had;
-        rest.transfer_s[has] = overlap ? 0 : transfer.total();
-      }
-  }
-  return rest;
-}
-
-bool IntervalProgram::extend(StageTables &tables, unsigned depth,
-                             unsigned end) {
-  bool isAny = false;
-  rests.clear();
-  for (unsigned group = 0; group < groups; ++group)
-    rests.push_back(restOf(tables, depth, end, group));
-  for (auto [index, variant] : llvm::enumerate(tables.variants())) {
-    const Rest &rest = rests[variant.group];
-    for (bool had : {false, true}) {
-      // With the longest stage behind, the rest has none, and the other way.
-      if (rest.cost_s[had] + beforeBy(end, index, !had) >= best_s)
-        continue;
-      double cost = rest.cost_s[had] + charge_s[index];
-      double room = high_s - rest.transfer_s[had];
-      for (unsigned begin = end; begin-- > 0;) {
-        double time = variant.total_s[end] - variant.total_s[begin];
-        if (time > room)
-          break;
-        if (furthest[index][begin] < end)
-          continue;
-        if (had || time + rest.transfer_s[had] >= low_s)
-          isAny |= reach(tables, depth, begin, index, had, true,
-                         cost + wayPart * time, rest, end);
-        if (!had)
-          isAny |= reach(tables, depth, begin, index, had, false,
-                         cost + costBehind(time), rest, end);
-      }
-    }
-  }
-  return isAny;
-}
-
-bool IntervalProgram::reach(StageTables &tables, unsigned depth, unsigned begin,
-                            unsigned variant, bool had, bool has, double cost,
-                            const Rest &rest, unsigned end) {
-  if (begin > 0) {
-    if (cost + before(begin, !has) >= best_s)
-      return false;
-    State &place = stateAt(depth, begin, tables.variants()[variant].group, has);
-    if (cost < place.cost_s)
-      place = {cost, static_cast<uint16_t>(end), static_cast<uint16_t>(variant),
-               rest.group[had], rest.had_longest[had]};
-    return true;
-  }
-  if (!has || cost >= best_s)
-    return false;
-  cost += tables.restSeconds(variant, end);
-  if (cost >= best_s)
-    return false;
-  best_s = cost;
-  bestDepth = depth;
-  first = {cost, static_cast<uint16_t>(end), static_cast<uint16_t>(variant),
-           rest.group[had], rest.had_longest[had]};
-  return false;
-}
-
-void IntervalProgram::readStages(const StageTables &tables,
-                                 std::vector<TemplateStage> &stages) {
-  stages.clear();
-  State state = first;
-  unsigned begin = 0;
-  for (unsigned depth = bestDepth; depth > 0; --depth) {
-    const StageTables::Variant &variant = tables.variants()[state.variant];
-    stages.push_back({begin, state.end, variant.shape, variant.recompute});
-    begin = state.end;
-    if (depth > 1)
-      state = stateAt(depth - 1, begin, state.next_group, state.had_longest);
-  }
 }
 
 } // namespace autohet

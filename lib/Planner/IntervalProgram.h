@@ -8,14 +8,17 @@
 //
 // A stage costs its charge and, up to the longest stage, its time; behind that
 // one only what costBehind() says. Where batches follow one another, stages
-// cost their charge alone, and the longest one its time.
+// cost their charge alone, and the longest one its time. At the interval's
+// period as the price of a microbatch that is what a template takes that does
+// its charge. Whole microbatches may be more: other prices say how much time
+// the templates take that are charged with few, and the other way round.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef AUTOHET_LIB_PLANNER_INTERVALPROGRAM_H
 #define AUTOHET_LIB_PLANNER_INTERVALPROGRAM_H
 
-#include "StageTables.h"
+#include "ExchangeLimits.h"
 #include "autohet/Planner/TemplateSearch.h"
 
 namespace autohet {
@@ -56,7 +59,8 @@ public:
                   const DevicePrices &prices)
       : space(space), globalBatch(globalBatch), prices(prices) {}
 
-  /// A bound without stages: the best mixture of rates.
+  /// A bound without stages: the best mixture of rates. Infinity where no
+  /// template of all devices is so fast.
   double fluidBound(const StageTables &tables,
                     const TemplateSearch::Interval &interval);
 
@@ -67,7 +71,30 @@ public:
              double cutoff_s, bool mayCount,
              std::vector<TemplateStage> &stages);
 
+  /// Leaves out, from now on, stages of the interval that cannot be in a
+  /// template that takes less than `cutoff_s`, since what they exchange takes
+  /// too long. Whether there are such.
+  bool limitExchange(StageTables &tables,
+                     const TemplateSearch::Interval &interval, double cutoff_s);
+  void allowExchange() { limits.clear(); }
+
+  /// The same for whole microbatches, where those are more than their charge,
+  /// but without counting stages. Gives each template that it meets to `visit`.
+  double wholeBound(
+      StageTables &tables, const TemplateSearch::Interval &interval,
+      double cutoff_s,
+      llvm::function_ref<void(const std::vector<TemplateStage> &)> visit);
+
 private:
+  /// What is to be least: the sum of times, unless those count for nothing, and
+  /// of the microbatches that are charged, at a price each.
+  struct Objective {
+    bool has_times = true;
+    double microbatch_s = 0;
+    bool has_rest = true;  ///< what a step takes beside the pipeline
+    bool is_close = false; ///< a better bound is worth more time
+  };
+
   /// The cheapest way to run units [unit, …) found so far, by the class of its
   /// first stage and by whether the longest stage is among its stages.
   struct State {
@@ -97,11 +124,26 @@ private:
   };
 
   void start(const StageTables &tables,
-             const TemplateSearch::Interval &interval);
+             const TemplateSearch::Interval &interval,
+             const Objective &objective);
+  double leastOf(StageTables &tables, const TemplateSearch::Interval &interval,
+                 const Objective &objective, double cutoff,
+                 std::vector<TemplateStage> &stages);
+  /// Of a stage's time, what a step takes for it.
+  double stepPart() const {
+    return space.costs.planObjective() == PlanObjective::Throughput ? 0 : 1;
+  }
+  /// Microbatches.
+  double chargeOf(const TemplateSearch::Interval &interval,
+                  const std::vector<TemplateStage> &stages) const;
+  double shortestPeriod(const StageTables &tables);
   void boundFluid(const StageTables &tables);
   double costBehind(double time) const {
-    return drainsEarly ? behind * (2 * time - high_s) : wayPart * time;
+    return drainsEarly
+               ? bothEnds * (2 * time - high_s) + oneEnd * (time - forward_s)
+               : wayPart * time;
   }
+  void chooseEnds(const StageTables &tables, double usedCharge);
   int64_t inFlightAt(unsigned depth) const;
 
   void boundPrefixes(StageTables &tables, int64_t inFlight);
@@ -146,12 +188,17 @@ private:
   double low_s = 0, high_s = 0, fixed_s = 0;
   bool overlap = true;
   bool drainsEarly = true; ///< stages behind the longest one may be done soon
-  double wayPart = 1;      ///< of a stage's time that a step takes for it
+  bool hasTimes = true, hasRest = true; ///< of the objective
+  bool isLegal = false; ///< whether leastOf() has read a template
+  double wayPart = 1;   ///< of a stage's time that the objective has
   unsigned units = 0, groups = 0, variants = 0;
-  double cheapestCharge = 0;    ///< microbatches of the cheapest shape
-  double replicaCharge = 0;     ///< microbatches of any replica
-  double behind = 1;            ///< see costBehind()
+  double cheapestCharge = 0; ///< microbatches of the cheapest shape
+  double replicaCharge = 0;  ///< microbatches of any replica
+  /// Of the time behind the longest stage, whose forward is no longer than
+  /// that: see costBehind().
+  double bothEnds = 1, oneEnd = 0, forward_s = 0;
   std::vector<double> charge_s; ///< of each variant
+  std::vector<std::pair<const StageTables *, double>> shortestPeriods;
   /// What units [unit, …) cost at least, in any stages.
   std::vector<double> fluid_s;
 
@@ -159,12 +206,15 @@ private:
   struct Window {
     const double *total_s = nullptr;    ///< as in StageTables::Variant
     const uint16_t *furthest = nullptr; ///< as StageTables::furthestEnds()
+    /// As ExchangeLimits, or none.
+    const uint16_t *ends = nullptr, *endsOfLong = nullptr;
     unsigned group = 0;
     double charge_s = 0;
     unsigned first = 0, longest = 0; ///< begins of stages; those of the longest
     SlidingMinimum plain, longestOnly, behindLongest;
   };
   std::vector<Window> windows;
+  ExchangeLimits limits;
   std::vector<Prefix> prefixes;
   std::vector<Arrival> arrivals;
   std::vector<double> before_s, beforeBy_s;

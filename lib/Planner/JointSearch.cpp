@@ -19,7 +19,7 @@ static constexpr size_t maxNamedDevices = 12;
 static constexpr size_t manyDevices = 256;
 // How near bound and relaxation come.
 static constexpr double fineTolerance = 5e-4, middleTolerance = 5e-3,
-                        coarseTolerance = 1e-2;
+                        coarseTolerance = 3e-3;
 static constexpr double quickTolerance = 0.25;
 // Estimates leave out how gradients overlap; plans this much slower than the
 // best are not judged in full.
@@ -27,9 +27,8 @@ static constexpr double estimateSlack = 1.2;
 // Equal replicas of devices with no more parts than this; with more only where
 // those give no plan.
 static constexpr size_t fewParts = 2000, manyParts = 40000;
-// Of a deadline, for the first part's bound, some bound of all, and all bounds.
-static constexpr double firstBoundPart = 0.25, quickBoundsPart = 0.25,
-                        allBoundsPart = 0.65;
+// Of a deadline, for some bound of all parts, and for all bounds.
+static constexpr double quickBoundsPart = 0.4, allBoundsPart = 0.65;
 // So many parts' templates are mixed.
 static constexpr unsigned maxMixedParts = 1;
 // Numbers of replicas of one part differ by this factor at first. Parts of
@@ -37,6 +36,8 @@ static constexpr unsigned maxMixedParts = 1;
 static constexpr int64_t fewReplicas = 8;
 static constexpr double leastSplit = 1.3;
 static constexpr unsigned maxSplits = 6;
+// A neighbour's templates that take no more than that are tried.
+static constexpr double usefulRatio = 1.1;
 // What is nearly worth having may be what whole numbers need.
 static constexpr double nearBest = 1.03, nearRatio = 1.03;
 
@@ -152,19 +153,20 @@ JointSearch::Part &JointSearch::addPart(int64_t low, int64_t high) {
 
 void JointSearch::solveAll() {
   // From the middle, where plans often are: its neighbours begin with what it
-  // found. With a deadline, all have some bound before a second has a good one.
+  // found. With a deadline, all have some bound before any has a good one.
   bool isHurried = options.deadline_s.has_value();
   size_t middle = parts.size() / 2;
+  if (!isHurried)
+    mixes.addSmallReplicas(*parts[middle].search);
   std::vector<size_t> order;
   for (size_t index = middle; index < parts.size(); ++index)
     order.push_back(index);
   for (size_t index = middle; index-- > 0;)
     order.push_back(index);
   for (auto [number, index] : llvm::enumerate(order)) {
-    boundsPart = firstBoundPart + quickBoundsPart *
-                                      static_cast<double>(number) /
-                                      static_cast<double>(order.size());
-    solve(parts[index], isHurried && number > 0);
+    boundsPart = quickBoundsPart * static_cast<double>(number + 1) /
+                 static_cast<double>(order.size());
+    solve(parts[index], /*isQuick=*/isHurried);
   }
   boundsPart = allBoundsPart;
   while (!lowest().is_solved && !isBoundLate())
@@ -192,6 +194,11 @@ void JointSearch::startNear(const Part &part, StepBoundProblem &problem) const {
   const TemplateSpace &space = part.search->templates();
   for (Template made :
        nearest ? llvm::ArrayRef(nearest->root->templates) : mixes.templates()) {
+    // What is dear at the neighbour's prices is so here.
+    if (nearest &&
+        chargedSeconds(made, nearest->root->prices, options.global_batch) >
+            usefulRatio * nearest->root->relaxed_s)
+      continue;
     if (!checkTemplate(made, space, space.ownedAtBest()).empty())
       continue;
     measureTemplate(made, space);
@@ -253,7 +260,7 @@ void JointSearch::collect(Part &part) {
   for (Template &made : part.search->allWithin(
            part.root->prices, nearBest * part.root->relaxed_s, nearRatio))
     mixes.add(std::move(made));
-  if (costs.machines().devices().size() > manyDevices)
+  if (options.deadline_s)
     mixes.addSmallReplicas(*part.search);
 }
 

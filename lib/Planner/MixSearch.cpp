@@ -12,8 +12,9 @@ namespace autohet {
 static constexpr size_t manyDevices = 256;
 // So many plans of equal replicas are judged.
 static constexpr size_t maxEqualMixes = 4;
-// Numbers of devices of each class that small replicas have.
-static constexpr size_t maxSmallParts = 600;
+// Numbers of devices of each class that small replicas have, in small and large
+// clusters.
+static constexpr size_t fewSmallParts = 40, manySmallParts = 600;
 // Mixes of other numbers of replicas than was assumed.
 static constexpr unsigned replicaRounds = 3;
 // Rounds of running what was chosen, and of choosing again with what the judge
@@ -92,6 +93,9 @@ void MixSearch::judgeEqual() {
 
 // Few devices of each class, in about the proportion that there are.
 void MixSearch::addSmallReplicas(TemplateSearch &search) {
+  size_t maxParts = costs.machines().devices().size() <= manyDevices
+                        ? fewSmallParts
+                        : manySmallParts;
   ClassCounts most(available.size());
   while (true) {
     std::optional<size_t> scarcest;
@@ -105,7 +109,7 @@ void MixSearch::addSmallReplicas(TemplateSearch &search) {
     if (!scarcest)
       break;
     ++most[*scarcest];
-    if (partsOfDevices(most, maxSmallParts) > maxSmallParts) {
+    if (partsOfDevices(most, maxParts) > maxParts) {
       --most[*scarcest];
       break;
     }

@@ -43,6 +43,7 @@ StageTables::StageTables(const TemplateSpace &space, int64_t microbatchSize)
         variant.total_s.push_back(variant.total_s.back() + total);
       }
       longest_s = std::max(longest_s, variant.total_s.back());
+      findForwardPart(variant);
     }
   }
   for (double seconds : fastest)
@@ -74,12 +75,50 @@ StageTables::StageTables(const TemplateSpace &space, int64_t microbatchSize)
                               costs.transferPeriod(a, b, cut, microbatchSize));
           }
       }
+  for (unsigned cut = 0; cut <= count; ++cut) {
+    PassSeconds &worst = slowest.emplace_back();
+    for (unsigned from = 0; from < classes; ++from)
+      for (unsigned to = 0; to < classes; ++to)
+        for (bool areApart : {false, true}) {
+          if (cut == 0 || cut == count)
+            continue;
+          PassSeconds one =
+              costs.transferSeconds(from, to, cut, microbatchSize, areApart);
+          worst.forward_s = std::max(worst.forward_s, one.forward_s);
+          worst.backward_s = std::max(worst.backward_s, one.backward_s);
+        }
+  }
   double longestTransfer_s = 0;
   for (const PassSeconds &transfer : transfers)
     longestTransfer_s = std::max(longestTransfer_s, transfer.total());
   longest_s += longestTransfer_s;
   furthest.resize(allVariants.size());
   rest_s.assign(allVariants.size() * (count + 1), -1);
+}
+
+void StageTables::findForwardPart(Variant &variant) const {
+  variant.shortestUnit_s = variant.total_s.back();
+  variant.part = variant.total_s.back() > 0
+                     ? variant.forward_s.back() / variant.total_s.back()
+                     : 0;
+  for (unsigned unit = 0; unit < count; ++unit) {
+    double forward = variant.forward_s[unit + 1] - variant.forward_s[unit];
+    double total = variant.total_s[unit + 1] - variant.total_s[unit];
+    if (unit > 0)
+      variant.shortestUnit_s = std::min(variant.shortestUnit_s, total);
+    if (total > 0)
+      variant.largestPart = std::max(variant.largestPart, forward / total);
+    variant.excess_s += std::max(0.0, forward - variant.part * total);
+  }
+}
+
+double StageTables::longestForward(double stage_s) const {
+  double longest = 0;
+  for (const Variant &variant : allVariants)
+    longest =
+        std::max(longest, std::min(variant.largestPart * stage_s,
+                                   variant.part * stage_s + variant.excess_s));
+  return longest;
 }
 
 int64_t StageTables::mostInFlight(unsigned variant, unsigned begin,
@@ -115,6 +154,19 @@ double StageTables::restSeconds(unsigned variant, unsigned end) {
   double &known = rest_s[variant * (count + 1) + end];
   if (known < 0)
     known = askRest(variant, end);
+  return known;
+}
+
+double StageTables::syncSeconds(unsigned variant, unsigned begin,
+                                unsigned end) {
+  if (sync_s.empty())
+    sync_s.assign(allVariants.size() * (count + 1) * (count + 1), -1);
+  double &known = sync_s[(variant * (count + 1) + begin) * (count + 1) + end];
+  if (known < 0)
+    known = space.costs.syncSeconds({begin, end, allVariants[variant].shape,
+                                     microbatchSize,
+                                     allVariants[variant].recompute},
+                                    space.min_replicas);
   return known;
 }
 

@@ -22,6 +22,11 @@ public:
     unsigned group = 0; ///< of the links: see transfer()
     /// Seconds of units [0, unit).
     std::vector<double> forward_s, total_s;
+    /// Of one unit, but for the first one.
+    double shortestUnit_s = 0;
+    /// No run of units has a larger part of its time in forward, and none more
+    /// than the whole model's part and that excess.
+    double largestPart = 0, part = 0, excess_s = 0;
   };
 
   StageTables(const TemplateSpace &space, int64_t microbatchSize);
@@ -44,18 +49,27 @@ public:
   double transferPeriod(unsigned cut, unsigned from, unsigned to) const {
     return periods[(cut * groups + from) * groups + to];
   }
+  /// The same over the slowest links.
+  const PassSeconds &slowestTransfer(unsigned cut) const {
+    return slowest[cut];
+  }
+  /// As PlanCosts::syncSeconds(), for the fewest replicas.
+  double syncSeconds(unsigned variant, unsigned begin, unsigned end);
   /// For each first unit, the last `end` of a stage that can have so many
   /// microbatches in flight; the unit itself where there is none. More units
   /// behind never need less memory.
   llvm::ArrayRef<uint16_t> furthestEnds(unsigned variant, int64_t inFlight);
   /// What a step takes beside the pipeline if units [0, end) are the first
-  /// stage.
+  /// stage, at least.
   double restSeconds(unsigned variant, unsigned end);
+  /// No stage of up to so many seconds has a longer forward.
+  double longestForward(double stage_s) const;
   /// The shortest and the longest period that make sense.
   double shortestPeriod() const { return shortest_s; }
   double longestPeriod() const { return longest_s; }
 
 private:
+  void findForwardPart(Variant &variant) const;
   int64_t mostInFlight(unsigned variant, unsigned begin, unsigned end) const;
   double askRest(unsigned variant, unsigned end) const;
 
@@ -66,10 +80,11 @@ private:
   std::vector<Variant> allVariants;
   std::vector<double> unit_s;
   std::vector<PassSeconds> transfers;
-  std::vector<double> periods; ///< of transfers
+  std::vector<double> periods;      ///< of transfers
+  std::vector<PassSeconds> slowest; ///< of each cut
   /// Of each variant, by microbatches in flight; empty: not asked yet.
   std::vector<std::vector<std::vector<uint16_t>>> furthest;
-  std::vector<double> rest_s; ///< below 0: not asked yet
+  std::vector<double> rest_s, sync_s; ///< below 0: not asked yet
 };
 
 } // namespace autohet

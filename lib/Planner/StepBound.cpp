@@ -5,6 +5,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace autohet {
@@ -17,8 +18,12 @@ constexpr size_t keptPerRound = 12;
 // Prices at most grow and shrink by this factor, but to at least that.
 constexpr double longestStep = 1.5, leastPrice = 0.02;
 // A round prices this much more exactly than bound and relaxation are apart.
-constexpr double finer = 0.3;
+constexpr double finer = 0.1;
 constexpr double coarsest = 0.05;
+// Times of mixtures are as exact as this part of the tolerance.
+constexpr double relaxedTolerance = 0.1;
+// Replicas of more than a half, a third, … of the cluster are resources.
+constexpr unsigned largeKinds = 3;
 
 class Relaxation {
 public:
@@ -28,11 +33,22 @@ public:
       amounts.push_back(std::max(1u, count));
     amounts.push_back(static_cast<double>(
         problem.max_replicas.value_or(search.templates().max_replicas)));
+    for (unsigned index = 0; index < largeKinds; ++index)
+      amounts.push_back(index + 1);
     if (problem.max_devices)
       amounts.push_back(*problem.max_devices);
     // Nothing is charged for a class of which there is nothing, and no template
     // may use it: see startPrices().
-    planes.resource_count = amounts.size();
+    const PlanCosts &costs = search.templates().costs;
+    double sum = 0;
+    for (unsigned index = 0; index < classes; ++index) {
+      double rate =
+          costs.machines().kinds[costs.classes()[index].kind].flops_per_s;
+      partOfClass.push_back(rate);
+      sum += problem.available[index] * rate;
+    }
+    for (double &part : partOfClass)
+      part /= sum;
   }
 
   StepBound run() {
@@ -40,22 +56,14 @@ public:
     std::vector<double> prices = startPrices(), bestPrices = prices;
     double tolerance = problem.first_tolerance;
     for (const Template &made : problem.known)
-      addPlane(made);
+      addColumn(made);
     if (!problem.may_generate) {
-      PriceSolution solution = solvePrices(planes);
-      result.relaxed_s = solution.objective;
-      weights = solution.weights;
-      finish(solution.prices);
+      finish(relax());
       return std::move(result);
     }
-    if (!problem.known.empty()) {
-      PriceSolution solution = solvePrices(planes);
+    if (!problem.known.empty() && problem.max_rounds > 1) {
       // Few templates leave some devices without a price: not that far at once.
-      prices = bestPrices = step(prices, solution.prices);
-      // Where a bound is known that is enough, that is asked for at once.
-      double apart = 1 - problem.enough_s / solution.objective;
-      if (problem.enough_s < never && apart < tolerance)
-        tolerance = std::max(apart, finer * problem.tolerance);
+      prices = bestPrices = step(prices, relax());
     }
     for (unsigned round = 0; round < problem.max_rounds; ++round) {
       DevicePrices charged = perDevice(prices);
@@ -63,8 +71,11 @@ public:
       for (const Template &made : result.templates)
         known_s = std::min(known_s,
                            chargedSeconds(made, charged, problem.global_batch));
+      // What is enough is asked for as such: that is soon shown or refuted.
+      bool mayBeEnough = problem.enough_s <= known_s;
       TemplateSearch::Cheapest cheapest =
-          search.cheapest(charged, known_s, tolerance);
+          search.cheapest(charged, std::min(known_s, problem.enough_s),
+                          mayBeEnough ? 0 : tolerance);
       if (cheapest.bound_s > result.bound_s) {
         result.bound_s = cheapest.bound_s;
         bestPrices = prices;
@@ -72,22 +83,20 @@ public:
       bool isNew = add(cheapest.found, charged);
       if (result.templates.empty())
         break; // nothing fits
-      PriceSolution solution = solvePrices(planes);
-      result.relaxed_s = solution.objective;
-      weights = solution.weights;
+      std::vector<double> wanted = relax();
       double apart = 1 - result.bound_s / result.relaxed_s;
       if (apart <= problem.tolerance || result.bound_s >= problem.enough_s ||
           problem.is_late())
         break;
       // The same point again, only finer.
       double next =
-          std::clamp(finer * apart, finer * problem.tolerance, coarsest);
+          std::clamp(finer * apart, 0.3 * problem.tolerance, coarsest);
       if (!isNew)
         next = std::min(next, tolerance / 4);
       if (next < 1e-5)
         break;
       tolerance = next;
-      prices = step(bestPrices, solution.prices);
+      prices = step(bestPrices, wanted);
     }
     finish(bestPrices);
     return std::move(result);
@@ -98,15 +107,9 @@ private:
   std::vector<double> startPrices() const {
     if (!problem.start_prices.empty())
       return problem.start_prices;
-    const PlanCosts &costs = search.templates().costs;
     std::vector<double> prices(amounts.size(), 0);
-    double sum = 0;
     for (unsigned index = 0; index < classes; ++index)
-      sum += prices[index] =
-          problem.available[index] *
-          costs.machines().kinds[costs.classes()[index].kind].flops_per_s;
-    for (double &price : prices)
-      price /= sum;
+      prices[index] = problem.available[index] * partOfClass[index];
     return prices;
   }
 
@@ -133,6 +136,9 @@ private:
     for (unsigned index = 0; index < classes; ++index)
       result.of_class.push_back(each + prices[index] / amounts[index]);
     result.of_replica = prices[classes] / amounts[classes];
+    result.part_of_class = partOfClass;
+    for (unsigned index = classes + 1; index <= classes + largeKinds; ++index)
+      result.of_large.push_back(prices[index] / amounts[index]);
     return result;
   }
 
@@ -150,46 +156,111 @@ private:
           }))
         continue;
       isNew = true;
-      addPlane(made);
+      addColumn(made);
     }
     return isNew;
   }
 
-  void addPlane(const Template &made) {
-    PriceProblem::Plane &plane = planes.planes.emplace_back();
-    plane.constant = made.way_s - made.slack_s + made.rest_s - made.period_s;
-    double factor = made.period_s * static_cast<double>(problem.global_batch) /
-                    static_cast<double>(made.microbatch_size);
+  /// What one replica of a template takes of each resource, as a part of it.
+  void addColumn(const Template &made) {
+    std::vector<double> &parts = columns.emplace_back();
     double used = 0;
     for (unsigned index = 0; index < classes; ++index) {
       used += made.devices[index];
-      plane.slopes.push_back(factor * made.devices[index] / amounts[index]);
+      parts.push_back(made.devices[index] / amounts[index]);
     }
-    plane.slopes.push_back(factor / amounts[classes]);
+    parts.push_back(1 / amounts[classes]);
+    double size = 0;
+    for (auto [count, part] : llvm::zip_equal(made.devices, partOfClass))
+      size += count * part;
+    for (unsigned index = 0; index < largeKinds; ++index)
+      parts.push_back(isLargerThanPart(size, index) /
+                      amounts[classes + 1 + index]);
     if (problem.max_devices)
-      plane.slopes.push_back(factor * used / amounts[classes + 1]);
+      parts.push_back(used / amounts.back());
     result.templates.push_back(made);
   }
 
-  // A template's weight is its part of the batch, in units of what one replica
-  // does within the time.
+  /// Microbatches within a time, at most.
+  static double microbatchesWithin(const Template &made, double limit_s) {
+    double room = limit_s - (made.way_s - made.slack_s + made.rest_s);
+    if (room < 0)
+      return 0;
+    return 1 + std::floor(room / made.period_s * (1 + 1e-12) + 1e-9);
+  }
+
+  /// What mixtures of the templates do within a time.
+  struct Mixture {
+    double samples = 0;
+    std::vector<double> prices;   ///< at which no template does more
+    std::vector<double> replicas; ///< of each template
+  };
+
+  Mixture mixWithin(double limit_s) const {
+    Mixture mixture;
+    mixture.replicas.resize(result.templates.size());
+    PriceProblem planes;
+    planes.resource_count = amounts.size();
+    std::vector<unsigned> able;
+    std::vector<double> samples;
+    for (auto [index, made] : llvm::enumerate(result.templates)) {
+      double done = microbatchesWithin(made, limit_s) *
+                    static_cast<double>(made.microbatch_size);
+      if (done <= 0)
+        continue;
+      able.push_back(index);
+      samples.push_back(done);
+      PriceProblem::Plane &plane = planes.planes.emplace_back();
+      for (double part : columns[index])
+        plane.slopes.push_back(part / done);
+    }
+    if (able.empty())
+      return mixture;
+    PriceSolution solution = solvePrices(planes);
+    mixture.samples = 1 / solution.objective;
+    mixture.prices = std::move(solution.prices);
+    for (auto [place, index] : llvm::enumerate(able))
+      mixture.replicas[index] =
+          solution.weights[place] * mixture.samples / samples[place];
+    return mixture;
+  }
+
+  // The shortest time in which mixtures do the batch, up to a part of what is
+  // wanted. The prices are those of just before that: they charge every
+  // template with more than it does, so that no whole number of microbatches is
+  // enough.
+  std::vector<double> relax() {
+    double high = never;
+    for (auto [made, parts] : llvm::zip_equal(result.templates, columns)) {
+      double copies = 1 / *std::max_element(parts.begin(), parts.end());
+      double alone = wholeMicrobatches(
+          static_cast<double>(problem.global_batch) /
+          (copies * static_cast<double>(made.microbatch_size)));
+      high = std::min(high, made.way_s - made.slack_s + made.rest_s +
+                                (alone - 1) * made.period_s);
+    }
+    double low = std::min(result.bound_s, high);
+    Mixture best = mixWithin(high * (1 + 1e-9)), before = mixWithin(low);
+    while (high - low > relaxedTolerance * problem.tolerance * high) {
+      double middle = (low + high) / 2;
+      Mixture found = mixWithin(middle);
+      if (found.samples < static_cast<double>(problem.global_batch)) {
+        low = middle;
+        before = std::move(found);
+      } else {
+        high = middle;
+        best = std::move(found);
+      }
+    }
+    result.relaxed_s = high;
+    result.replicas = std::move(best.replicas);
+    return before.prices.empty() ? best.prices : before.prices;
+  }
+
   void finish(llvm::ArrayRef<double> bestPrices) {
     result.prices = perDevice(bestPrices);
     result.resource_prices = bestPrices.vec();
-    result.replicas.assign(result.templates.size(), 0);
-    double scarcest = 0;
-    for (unsigned resource = 0; resource < amounts.size(); ++resource) {
-      double used = 0;
-      for (auto [weight, plane] : llvm::zip(weights, planes.planes))
-        used += weight * plane.slopes[resource];
-      scarcest = std::max(scarcest, used);
-    }
-    for (auto [index, weight] : llvm::enumerate(weights)) {
-      const Template &made = result.templates[index];
-      result.replicas[index] =
-          weight * made.period_s * static_cast<double>(problem.global_batch) /
-          static_cast<double>(made.microbatch_size) / scarcest;
-    }
+    result.replicas.resize(result.templates.size());
     if (result.templates.empty())
       result.bound_s = never;
   }
@@ -198,8 +269,8 @@ private:
   const StepBoundProblem &problem;
   size_t classes;
   std::vector<double> amounts; ///< of each resource
-  PriceProblem planes;
-  std::vector<double> weights;
+  std::vector<double> partOfClass;
+  std::vector<std::vector<double>> columns; ///< of each template
   StepBound result;
 };
 

@@ -47,7 +47,7 @@ void measureTemplate(Template &made, const TemplateSpace &space) {
       if (count)
         mostTogether = std::min<int64_t>(
             mostTogether, costs.classes()[index].devices.size() / count);
-  std::vector<double> times, transfers;
+  std::vector<double> times, forwards, transfers;
   PassSeconds before, exposed;
   for (auto [index, stage] : llvm::enumerate(made.stages)) {
     PassSeconds seconds;
@@ -89,6 +89,7 @@ void measureTemplate(Template &made, const TemplateSpace &space) {
         time += transfer.total();
     }
     times.push_back(time);
+    forwards.push_back(seconds.forward_s);
     made.period_s = std::max(made.period_s, time);
   }
   made.rest_s = exposed.total();
@@ -113,7 +114,9 @@ void measureTemplate(Template &made, const TemplateSpace &space) {
   for (size_t index = times.size(); index-- > 0;) {
     behind_s += transfers[index];
     if (times[index] >= made.period_s) {
-      made.slack_s = std::min(made.slack_s, behind_s);
+      double forwards_s =
+          forwards[index] * static_cast<double>(times.size() - index - 1);
+      made.slack_s = std::min({made.slack_s, behind_s, forwards_s});
       return;
     }
     behind_s += times[index];

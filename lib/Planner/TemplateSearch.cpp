@@ -18,26 +18,50 @@ static constexpr double widestRatio = 1.2, leastTolerance = 1e-4;
 // Stages are counted in intervals up to this ratio: wider ones are split first,
 // which is cheaper and may do without.
 static constexpr double countedRatio = 1.03;
+// What whole microbatches and later stages' exchanges add is asked for in
+// intervals up to this ratio.
+static constexpr double closerRatio = 1.1;
 // An interval is split into so many.
 static constexpr unsigned splitInto = 5;
 
+bool isLargerThanPart(double size, size_t index) {
+  return size > (1 + 1e-9) / static_cast<double>(index + 2);
+}
+
 double DevicePrices::of(const ClassCounts &devices) const {
-  double sum = of_replica;
+  double sum = of_replica + ofSize(sizeOf(devices));
   for (auto [count, price] : llvm::zip_equal(devices, of_class))
     sum += count * price;
   return sum;
 }
 
+double DevicePrices::sizeOf(const ClassCounts &devices) const {
+  double sum = 0;
+  for (auto [count, part] : llvm::zip(devices, part_of_class))
+    sum += count * part;
+  return sum;
+}
+
+double DevicePrices::ofSize(double size) const {
+  double sum = 0;
+  for (auto [index, price] : llvm::enumerate(of_large))
+    if (isLargerThanPart(size, index))
+      sum += price;
+  return sum;
+}
+
+// Sums differ in their last bits: a little above a whole number is that.
+double wholeMicrobatches(double microbatches) {
+  return std::max(1.0, std::ceil(microbatches * (1 - 1e-12) - 1e-9));
+}
+
 double chargedSeconds(const Template &made, const DevicePrices &prices,
                       int64_t globalBatch) {
-  double microbatches = prices.of(made.devices) *
-                        static_cast<double>(globalBatch) /
-                        static_cast<double>(made.microbatch_size);
-  double seconds = made.way_s - made.slack_s + made.rest_s +
-                   std::max(0.0, microbatches - 1) * made.period_s;
-  for (auto [count, each] : llvm::zip(made.devices, prices.seconds_of_class))
-    seconds += count * each;
-  return seconds;
+  double microbatches = wholeMicrobatches(
+      prices.of(made.devices) * static_cast<double>(globalBatch) /
+      static_cast<double>(made.microbatch_size));
+  return made.way_s - made.slack_s + made.rest_s +
+         (microbatches - 1) * made.period_s;
 }
 
 TemplateSearch::TemplateSearch(const TemplateSpace &space, int64_t globalBatch)
@@ -187,23 +211,43 @@ TemplateSearch::cheapest(llvm::ArrayRef<Interval> intervals,
       split(next.interval, splitInto, next.bound_s);
       continue;
     }
-    Template made;
-    ++count;
-    double bound =
-        program.run(tablesOf(next.interval.microbatch_size), next.interval,
-                    best_s, /*mayCount=*/ratio <= countedRatio, made.stages);
+    StageTables &stageTables = tablesOf(next.interval.microbatch_size);
+    auto keep = [&](const std::vector<TemplateStage> &stages) {
+      Template made;
+      made.microbatch_size = next.interval.microbatch_size;
+      made.stages = stages;
+      measureTemplate(made, space);
+      double seconds = chargedSeconds(made, prices, globalBatch);
+      found.push_back({seconds, std::move(made)});
+      best_s = std::min(best_s, seconds);
+    };
+    std::vector<TemplateStage> stages;
+    auto price = [&] {
+      ++count;
+      double bound = program.run(stageTables, next.interval, best_s,
+                                 /*mayCount=*/ratio <= countedRatio, stages);
+      if (!stages.empty())
+        keep(stages);
+      return bound;
+    };
+    double bound = price();
+    double enough_s = best_s * (1 - tolerance);
+    if (bound < enough_s && ratio <= closerRatio &&
+        program.limitExchange(stageTables, next.interval, best_s)) {
+      bound = std::max(bound, price());
+      enough_s = best_s * (1 - tolerance);
+    }
+    // One microbatch more is the most that whole ones can add.
+    if (bound < enough_s && ratio <= closerRatio &&
+        bound + next.interval.low_s > enough_s)
+      bound = std::max(
+          bound, program.wholeBound(stageTables, next.interval, best_s, keep));
+    program.allowExchange();
     if (bound == never)
       continue;
     next.bound_s = std::max(next.bound_s, bound);
     next.is_priced = true;
     queue.push(next);
-    if (made.stages.empty())
-      continue;
-    made.microbatch_size = next.interval.microbatch_size;
-    measureTemplate(made, space);
-    double seconds = chargedSeconds(made, prices, globalBatch);
-    found.push_back({seconds, std::move(made)});
-    best_s = std::min(best_s, seconds);
   }
   if (queue.empty() && result.bound_s == 0)
     result.bound_s = best_s;

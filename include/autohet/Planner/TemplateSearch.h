@@ -24,11 +24,24 @@ namespace autohet {
 struct DevicePrices {
   std::vector<double> of_class;
   double of_replica = 0;
-  /// Seconds a device in addition, whatever the batch; empty: none.
-  std::vector<double> seconds_of_class = {};
+  /// The part of the cluster that a device is; see sizeOf(). Empty: none.
+  std::vector<double> part_of_class = {};
+  /// That a replica is charged with in addition if its devices are more than a
+  /// half, a third, … of the cluster: there are few such replicas.
+  std::vector<double> of_large = {};
 
   double of(const ClassCounts &devices) const;
+  /// The part of the cluster that these devices are.
+  double sizeOf(const ClassCounts &devices) const;
+  /// In addition to its devices', for a replica of at least that size.
+  double ofSize(double size) const;
 };
+
+/// Whether a size is more than the part 1 / (`index` + 2) of the cluster.
+bool isLargerThanPart(double size, size_t index);
+
+/// Whole microbatches that make up a share, and one at least.
+double wholeMicrobatches(double microbatches);
 
 /// Seconds that a plan takes in which this template does its charged share of
 /// `globalBatch`; at least. See TemplateSearch::cheapest().

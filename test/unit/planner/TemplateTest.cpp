@@ -102,6 +102,18 @@ compareWithBruteForce(int rounds, OptimizerKind optimizer,
     for (unsigned i = 0; i < costs.classes().size(); ++i)
       prices.of_class.push_back(random.real(0, 2));
     prices.of_replica = random.below(2) ? 0 : random.real(0, 0.5);
+    // Large replicas may be dear, and none is larger than the cluster.
+    bool hasSizes = random.below(3) == 0;
+    ClassCounts available = costs.classes().counts();
+    double sum = 0;
+    for (unsigned count : available) {
+      prices.part_of_class.push_back(hasSizes ? random.real(0.1, 2) : 0);
+      sum += count * prices.part_of_class.back();
+    }
+    for (double &part : prices.part_of_class)
+      part /= hasSizes ? sum : 1;
+    for (unsigned i = 0; hasSizes && i < 3; ++i)
+      prices.of_large.push_back(random.below(2) ? 0 : random.real(0, 0.5));
 
     double exact = std::numeric_limits<double>::infinity();
     std::vector<TemplateStage> stages;
@@ -113,6 +125,8 @@ compareWithBruteForce(int rounds, OptimizerKind optimizer,
         if (!checkTemplate(made, space, space.ownedAtBest()).empty())
           return;
         measureTemplate(made, space);
+        if (hasSizes && prices.sizeOf(made.devices) > 1 + 1e-9)
+          return;
         exact = std::min(exact,
                          chargedSeconds(made, prices, instance.global_batch));
       });
@@ -130,7 +144,8 @@ compareWithBruteForce(int rounds, OptimizerKind optimizer,
         chargedSeconds(cheapest.found.front(), prices, instance.global_batch);
     double least =
         *std::min_element(prices.of_class.begin(), prices.of_class.end());
-    if (least * static_cast<double>(instance.global_batch) < 3 * 1.2)
+    if (hasSizes ||
+        least * static_cast<double>(instance.global_batch) < 3 * 1.2)
       continue; // pipelines may have fewer microbatches than stages
     ++(cheapest.bound_s > 0.99 * exact && found < 1.01 * exact ? tight : loose);
   }

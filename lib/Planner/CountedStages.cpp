@@ -1,0 +1,151 @@
+//===- CountedStages.cpp - the second program of an interval --------------===//
+//
+// From the last unit to the first, with the number of stages behind, which
+// decides how many microbatches a stage has in flight.
+//
+//===----------------------------------------------------------------------===//
+
+#include "IntervalProgram.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+
+namespace autohet {
+
+static constexpr double never = std::numeric_limits<double>::infinity();
+
+double IntervalProgram::countStages(StageTables &tables,
+                                    std::vector<TemplateStage> &stages) {
+  bestDepth = 0;
+  layers.assign(1, {});
+  for (unsigned depth = 1; depth <= units; ++depth) {
+    // Deeper, memory for more microbatches is needed: look again.
+    if (llvm::isPowerOf2_32(depth) && depth > 1)
+      boundPrefixes(tables, inFlightAt(depth));
+    furthest.clear();
+    for (unsigned variant = 0; variant < variants; ++variant)
+      furthest.push_back(tables.furthestEnds(variant, inFlightAt(depth)));
+    layers.emplace_back((units + 1) * groups * 2, State{never, 0, 0, 0, false});
+    bool isAny = false;
+    for (unsigned end = 1; end <= units; ++end)
+      if (depth == 1 ? end == units : isReached(depth - 1, end))
+        isAny |= extend(tables, depth, end);
+    if (!isAny)
+      break;
+  }
+  if (!bestDepth)
+    return never;
+  readStages(tables, stages);
+  return best_s;
+}
+
+bool IntervalProgram::isReached(unsigned depth, unsigned unit) {
+  for (unsigned group = 0; group < groups; ++group)
+    if (stateAt(depth, unit, group, false).cost_s < never ||
+        stateAt(depth, unit, group, true).cost_s < never)
+      return true;
+  return false;
+}
+
+IntervalProgram::Rest IntervalProgram::restOf(const StageTables &tables,
+                                              unsigned depth, unsigned end,
+                                              unsigned group) {
+  Rest rest = {{never, never}, {0, 0}, {false, true}, {0, 0}};
+  if (depth == 1) {
+    rest.cost_s[false] = 0;
+    return rest;
+  }
+  for (unsigned next = 0; next < groups; ++next) {
+    const PassSeconds &transfer = tables.transfer(end, group, next);
+    double longest = tables.transferPeriod(end, group, next);
+    if (overlap && longest > high_s)
+      continue;
+    for (bool had : {false, true})
+      for (bool has : {had, had || (overlap && longest >= low_s)}) {
+        // Up to the longest stage or transfer, passing on counts in full.
+        double part = has || !drainsEarly ? wayPart : bothEnds + oneEnd;
+        double passing = transfer.total() * part;
+        double cost = stateAt(depth - 1, end, next, had).cost_s + passing;
+        if (cost >= rest.cost_s[has])
+          continue;
+        rest.cost_s[has] = cost;
+        rest.group[has] = next;
+        rest.had_longest[has] = had;
+        rest.transfer_s[has] = overlap ? 0 : transfer.total();
+      }
+  }
+  return rest;
+}
+
+bool IntervalProgram::extend(StageTables &tables, unsigned depth,
+                             unsigned end) {
+  bool isAny = false;
+  rests.clear();
+  for (unsigned group = 0; group < groups; ++group)
+    rests.push_back(restOf(tables, depth, end, group));
+  for (auto [index, variant] : llvm::enumerate(tables.variants())) {
+    const Rest &rest = rests[variant.group];
+    for (bool had : {false, true}) {
+      // With the longest stage behind, the rest has none, and the other way.
+      if (rest.cost_s[had] + beforeBy(end, index, !had) >= best_s)
+        continue;
+      double cost = rest.cost_s[had] + charge_s[index];
+      double room = high_s - rest.transfer_s[had];
+      for (unsigned begin = end; begin-- > 0;) {
+        double time = variant.total_s[end] - variant.total_s[begin];
+        if (time > room)
+          break;
+        if (furthest[index][begin] < end)
+          continue;
+        if (had || time + rest.transfer_s[had] >= low_s)
+          isAny |= reach(tables, depth, begin, index, had, true,
+                         cost + wayPart * time, rest, end);
+        if (!had)
+          isAny |= reach(tables, depth, begin, index, had, false,
+                         cost + costBehind(time), rest, end);
+      }
+    }
+  }
+  return isAny;
+}
+
+bool IntervalProgram::reach(StageTables &tables, unsigned depth, unsigned begin,
+                            unsigned variant, bool had, bool has, double cost,
+                            const Rest &rest, unsigned end) {
+  if (begin > 0) {
+    if (cost + before(begin, !has) >= best_s)
+      return false;
+    State &place = stateAt(depth, begin, tables.variants()[variant].group, has);
+    if (cost < place.cost_s)
+      place = {cost, static_cast<uint16_t>(end), static_cast<uint16_t>(variant),
+               rest.group[had], rest.had_longest[had]};
+    return true;
+  }
+  if (!has || cost >= best_s)
+    return false;
+  cost += tables.restSeconds(variant, end);
+  if (cost >= best_s)
+    return false;
+  best_s = cost;
+  bestDepth = depth;
+  first = {cost, static_cast<uint16_t>(end), static_cast<uint16_t>(variant),
+           rest.group[had], rest.had_longest[had]};
+  return false;
+}
+
+void IntervalProgram::readStages(const StageTables &tables,
+                                 std::vector<TemplateStage> &stages) {
+  stages.clear();
+  State state = first;
+  unsigned begin = 0;
+  for (unsigned depth = bestDepth; depth > 0; --depth) {
+    const StageTables::Variant &variant = tables.variants()[state.variant];
+    stages.push_back({begin, state.end, variant.shape, variant.recompute});
+    begin = state.end;
+    if (depth > 1)
+      state = stateAt(depth - 1, begin, state.next_group, state.had_longest);
+  }
+}
+
+} // namespace autohet
