@@ -96,6 +96,12 @@ Report describePlan(llvm::StringRef title, const PlannedStep &step,
       {"gradient exchange",
        gradientExchangeName(step.plan.gradient_exchange).str()},
       {"optimizer", optimizerName(step.plan.optimizer).str()}};
+  if (evaluation.latency_s > 0)
+    report.facts = {
+        {"one batch, predicted", seconds(evaluation.latency_s)},
+        {"from batch to batch", seconds(evaluation.interval_s)},
+        {"global batch", std::to_string(step.plan.global_batch)},
+        {"bubble", llvm::formatv("{0:f1} %", 100 * evaluation.bubble).str()}};
   report.comparison = {{"this plan, predicted", evaluation.step_s}};
   addReplicas(step, report);
   addDevices(step, cluster, report);

@@ -82,7 +82,10 @@ PlanFigures computeFigures(const PlannedStep &step, const UnitTable &table,
   double samples = static_cast<double>(step.plan.global_batch), flops = 0;
   for (const Unit &unit : table.units)
     flops += unit.forward_flops + unit.backward_flops;
-  figures.samples_per_s = samples / evaluation.step_s;
+  // Of many batches, whatever a plan without a backward is best in.
+  double step_s =
+      evaluation.latency_s > 0 ? evaluation.interval_s : evaluation.step_s;
+  figures.samples_per_s = samples / step_s;
   figures.tokens_per_s = figures.samples_per_s * static_cast<double>(tokens);
   figures.flops_per_s = flops * figures.samples_per_s;
   figures.exposed_s = evaluation.exposed_sync_s + evaluation.agreement_s +
@@ -102,7 +105,7 @@ PlanFigures computeFigures(const PlannedStep &step, const UnitTable &table,
   for (unsigned device = 0; device < isUsed.size(); ++device)
     if (!isUsed[device])
       figures.idle_usd_per_hour += cluster.kindOf(device).usd_per_hour;
-  figures.usd_per_step = usdPerHour * evaluation.step_s / 3600;
+  figures.usd_per_step = usdPerHour * step_s / 3600;
   if (tokens)
     figures.usd_per_million_tokens =
         figures.usd_per_step * 1e6 / (samples * static_cast<double>(tokens));

@@ -108,6 +108,10 @@ json::Value describePlanAsJson(const PlannerResult &result,
     report["simulating_s"] = facts.simulating_s;
     report["measuring_s"] = facts.measuring_s;
   }
+  if (evaluation.latency_s > 0) {
+    report["latency_s"] = evaluation.latency_s;
+    report["interval_s"] = evaluation.interval_s;
+  }
   if (figures.unpriced.empty() && figures.usd_per_step > 0) {
     report["usd_per_step"] = figures.usd_per_step;
     report["usd_per_million_tokens"] = figures.usd_per_million_tokens;

@@ -79,8 +79,10 @@ private:
     os << "plan: " << best.plan.replicas.size() << " replica"
        << (best.plan.replicas.size() == 1 ? "" : "s") << " on "
        << best.evaluation.devices.size() << " of " << cluster.devices().size()
-       << " devices, schedule " << scheduleName(best.plan.schedule)
-       << ", global batch " << best.plan.global_batch;
+       << " devices, ";
+    if (!isForwardOnly())
+      os << "schedule " << scheduleName(best.plan.schedule) << ", ";
+    os << "global batch " << best.plan.global_batch;
     if (best.plan.gradient_exchange == GradientExchange::Hierarchical)
       os << ", gradients summed in each node first";
     os << "\n";
@@ -139,14 +141,24 @@ private:
 
   //===-- The numbers ------------------------------------------------------===//
 
+  bool isForwardOnly() const { return result.best.evaluation.latency_s > 0; }
+
   void writeStep() {
     const PlanEvaluation &evaluation = result.best.evaluation;
-    heading("step") << seconds(evaluation.step_s) << " predicted = pipelines "
-                    << seconds(evaluation.pipeline_s) << " + exposed gradients "
-                    << seconds(evaluation.exposed_sync_s) << " + agreement "
-                    << seconds(evaluation.agreement_s) << " + update "
-                    << seconds(evaluation.update_s) << " + exposed parameters "
-                    << seconds(evaluation.exposed_parameters_s) << "\n";
+    if (isForwardOnly())
+      heading("batch") << seconds(evaluation.latency_s)
+                       << " predicted from inputs to outputs; one every "
+                       << seconds(evaluation.interval_s)
+                       << " where they follow one another\n";
+    else
+      heading("step") << seconds(evaluation.step_s) << " predicted = pipelines "
+                      << seconds(evaluation.pipeline_s)
+                      << " + exposed gradients "
+                      << seconds(evaluation.exposed_sync_s) << " + agreement "
+                      << seconds(evaluation.agreement_s) << " + update "
+                      << seconds(evaluation.update_s)
+                      << " + exposed parameters "
+                      << seconds(evaluation.exposed_parameters_s) << "\n";
     heading("throughput") << formatQuantity(figures.samples_per_s,
                                             Dimension::None)
                           << " samples/s";
@@ -161,12 +173,12 @@ private:
                          precisionName(facts.precision).data());
     os << "\n";
     heading("bubble") << llvm::format("%.1f %%", 100 * evaluation.bubble)
-                      << " of the pipelines; exposed communication "
-                      << seconds(figures.exposed_s)
-                      << llvm::format(" = %.1f %% of the step",
-                                      100 * figures.exposed_s /
-                                          evaluation.step_s)
-                      << "\n";
+                      << " of the pipelines";
+    if (!isForwardOnly())
+      os << "; exposed communication " << seconds(figures.exposed_s)
+         << llvm::format(" = %.1f %% of the step",
+                         100 * figures.exposed_s / evaluation.step_s);
+    os << "\n";
   }
 
   void writeMoney() {

@@ -3,6 +3,7 @@
 #include "ModelOptions.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace cl = llvm::cl;
@@ -38,7 +39,7 @@ static std::vector<std::string> givenOf(const Options &...options) {
 }
 
 std::vector<std::string> ModelOptions::arguments() const {
-  return givenOf(dims, ties, shared, batchDim, constants, freeze, loss,
+  return givenOf(mode, dims, ties, shared, batchDim, constants, freeze, loss,
                  lossOutput, ignoreIndex, sequenceLength, paddingMask,
                  noDropout, verbose);
 }
@@ -50,7 +51,11 @@ std::vector<std::string> ClusterOptions::arguments() const {
 //===-- What they are -----------------------------------------------------===//
 
 ModelOptions::ModelOptions(cl::OptionCategory &category)
-    : dims("dim", cl::desc("Extent of a symbolic dim"),
+    : mode("mode",
+           cl::desc("training, or inference: outputs only, of any element "
+                    "type"),
+           cl::init("training"), cl::value_desc("kind"), cl::cat(category)),
+      dims("dim", cl::desc("Extent of a symbolic dim"),
            cl::value_desc("NAME=N"), cl::cat(category)),
       ties("tie", cl::desc("Make two constants of the file one parameter"),
            cl::value_desc("NAME=OTHER"), cl::cat(category)),
@@ -85,6 +90,9 @@ ModelOptions::ModelOptions(cl::OptionCategory &category)
 
 ModelFile ModelOptions::read(std::string &problem) const {
   ModelFile file;
+  if (problem.empty())
+    problem = checkChoice("mode", mode, {"training", "inference"});
+  file.inference = isInference();
   file.dims = listOf(dims), file.ties = listOf(ties);
   file.shared = listOf(shared);
   file.batch_dim = batchDim, file.constants = constants;
@@ -101,6 +109,13 @@ llvm::SmallVector<const cl::Option *> ModelOptions::trainingOptions() const {
   return {
       std::addressof(ties), std::addressof(shared), &freeze, &loss, &lossOutput,
       &ignoreIndex};
+}
+
+std::optional<PlanObjective> autohet::parsePlanObjective(llvm::StringRef text) {
+  return llvm::StringSwitch<std::optional<PlanObjective>>(text)
+      .Case("latency", PlanObjective::Latency)
+      .Cases({"throughput", ""}, PlanObjective::Throughput)
+      .Default(std::nullopt);
 }
 
 std::string ModelOptions::check(const ModelFile &file) {

@@ -11,6 +11,7 @@
 
 #include "autohet/Cluster/Cluster.h"
 #include "autohet/Passes/Model/ModelFile.h"
+#include "autohet/Planner/CostModel.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/CommandLine.h"
@@ -29,8 +30,10 @@ public:
   static std::string check(const ModelFile &file);
   /// Those that were given, for the command line of another tool.
   std::vector<std::string> arguments() const;
+  bool isInference() const { return mode == "inference"; }
 
 private:
+  llvm::cl::opt<std::string> mode;
   llvm::cl::list<std::string> dims, ties, shared;
   llvm::cl::opt<std::string> batchDim, constants, freeze, loss, lossOutput,
       ignoreIndex, sequenceLength;
@@ -49,6 +52,10 @@ private:
   llvm::cl::opt<std::string> cluster, hostfile;
   llvm::cl::list<std::string> include;
 };
+
+/// What a plan for inference is best in: `--objective=latency|throughput`. The
+/// latter where nothing is said. Nothing for another text.
+std::optional<PlanObjective> parsePlanObjective(llvm::StringRef text);
 
 /// An option's text as a whole number. LLVM's own parser would say what is
 /// wrong without the word "error" and without the option's dashes.

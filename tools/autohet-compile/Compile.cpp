@@ -11,6 +11,7 @@
 #include "Kernels.h"
 #include "Options/Diagnostics.h"
 #include "Options/Inputs.h"
+#include "Options/ModelOptions.h"
 #include "Options/Programs.h"
 #include "OutputFolder.h"
 #include "WriteJob.h"
@@ -56,6 +57,10 @@ private:
   LogicalResult choosePlan();
   LogicalResult readPlan();
   LogicalResult preparePlanner();
+  PlanObjective planObjective() const {
+    return options.inference ? *parsePlanObjective(options.objective)
+                             : PlanObjective::Latency;
+  }
   LogicalResult searchPlan();
   FailureOr<int64_t> batchWithoutPlan();
   LogicalResult lookAtTwoSamples(func::FuncOp one);
@@ -231,6 +236,7 @@ LogicalResult Compiler::preparePlanner() {
   wanted->global_batch = options.globalBatch;
   wanted->optimizer = *parseOptimizer(options.optimizer);
   wanted->mode = options.planner;
+  wanted->objective = planObjective();
   if (options.planner == PlannerMode::Symmetric)
     wanted->compare.clear();
   wanted->state_owner = options.stateOwner;
@@ -373,7 +379,8 @@ LogicalResult Compiler::finishPlan() {
       judgePlan(plan,
                 options.plan.empty() ? "one device: nothing to plan"
                                      : "the plan of " + options.plan,
-                units, *cluster, *fixed ? std::optional(*fixed) : std::nullopt);
+                units, *cluster, *fixed ? std::optional(*fixed) : std::nullopt,
+                planObjective());
   return success();
 }
 

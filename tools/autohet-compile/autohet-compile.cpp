@@ -73,13 +73,6 @@ struct CommandLine {
           "Who updates a parameter without a plan: spread, first or a device"),
       cl::init("spread"), cl::cat(placement)};
 
-  enum class Mode { Training, Inference };
-  cl::opt<Mode> mode{
-      "mode", cl::desc("What the executables do"), cl::init(Mode::Training),
-      cl::cat(modelOptions),
-      cl::values(clEnumValN(Mode::Training, "training", "train the model"),
-                 clEnumValN(Mode::Inference, "inference",
-                            "compute its outputs, of any element type"))};
   ModelOptions modelFile{modelOptions};
   cl::list<std::string> binds{
       "bind",
@@ -88,8 +81,10 @@ struct CommandLine {
                "file: it always has that value"),
       cl::value_desc("NAME=KIND"), cl::cat(modelOptions)};
   cl::opt<std::string> objective{
-      "objective", cl::desc("Labels: causal (the next token), masked or given"),
-      cl::init("causal"), cl::cat(modelOptions)};
+      "objective",
+      cl::desc("Labels: causal (the next token), masked or given; in "
+               "inference, what the plan is best in: latency or throughput"),
+      cl::value_desc("kind"), cl::cat(modelOptions)};
   cl::opt<std::string> optimizer{"optimizer",
                                  cl::desc("sgd, adam, adamw or none"),
                                  cl::init("sgd"), cl::cat(modelOptions)};
@@ -178,11 +173,11 @@ struct CommandLine {
 
   /// An option that says how to train, where nothing is trained.
   std::string findTrainingOption() const {
-    if (mode != Mode::Inference)
+    if (!modelFile.isInference())
       return "";
     llvm::SmallVector<const cl::Option *> training =
         modelFile.trainingOptions();
-    training.append({&objective, &optimizer, &stateOwner});
+    training.append({&optimizer, &schedule, &stateOwner});
     for (const cl::Option *option : training)
       if (option->getNumOccurrences())
         return ("--" + option->ArgStr +
@@ -206,10 +201,11 @@ struct CommandLine {
     options.isOptimizerGiven = optimizer.getNumOccurrences();
     options.binds.assign(binds.begin(), binds.end());
     options.objective = objective, options.optimizer = optimizer;
-    options.inference = mode == Mode::Inference;
+    options.inference = options.modelFile.inference;
     if (options.inference)
       options.optimizer = "none";
-    options.modelFile.inference = options.inference;
+    else if (options.objective.empty())
+      options.objective = "causal";
     options.modelFile.prepare_graph = [given = options.binds](auto graph) {
       return bindValues(graph, given);
     };
@@ -225,8 +221,12 @@ std::string findWrongOption(const CompileOptions &options) {
   for (const std::string &problem :
        {checkChoice("optimizer", options.optimizer,
                     {"sgd", "adam", "adamw", "none"}),
-        checkChoice("objective", options.objective,
-                    {"causal", "masked", "given"}),
+        options.inference ? parsePlanObjective(options.objective)
+                                ? ""
+                                : checkChoice("objective", options.objective,
+                                              {"latency", "throughput"})
+                          : checkChoice("objective", options.objective,
+                                        {"causal", "masked", "given"}),
         options.schedule.empty()
             ? ""
             : checkChoice("schedule", options.schedule, {"1f1b", "gpipe"}),

@@ -177,8 +177,10 @@ FailureOr<PlannerResult> judge(const PlanOptions &options,
   if (std::string wrong = disagreement(options, *plan); !wrong.empty())
     return emitError(UnknownLoc::get(&context))
            << wrong << " (" << options.plan << ")";
+  if (options.model.inference)
+    plan->optimizer = OptimizerKind::None;
   return judgePlan(*plan, "the plan of " + options.plan, model.units, cluster,
-                   microbatchSize);
+                   microbatchSize, options.planner.objective);
 }
 
 } // namespace

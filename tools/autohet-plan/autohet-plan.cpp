@@ -85,14 +85,19 @@ struct CommandLine {
                                  cl::desc("sgd, adam, adamw or none"),
                                  cl::init("adamw"), cl::cat(modelOptions)};
 
-  cl::opt<std::string> mode{
-      "mode",
+  cl::opt<std::string> whose{
+      "planner",
       cl::desc("Whose plans: joint, symmetric, whale, heteroauto, cephalo or "
                "autohet"),
       cl::init("joint"), cl::cat(searchOptions)};
+  cl::opt<std::string> objective{
+      "objective",
+      cl::desc("With --mode=inference: latency (of one batch) or throughput "
+               "(of many that follow one another, the default)"),
+      cl::value_desc("kind"), cl::cat(searchOptions)};
   cl::opt<std::string> compare{
       "compare",
-      cl::desc("Modes to show beside it, with commas; 'all' or 'none'"),
+      cl::desc("Planners to show beside it, with commas; 'all' or 'none'"),
       cl::init("all"), cl::cat(searchOptions)};
   cl::opt<std::string> deadline{
       "deadline", cl::desc("Time after which the best plan so far is taken"),
@@ -147,6 +152,7 @@ struct CommandLine {
 private:
   llvm::Error readModes(PlannerOptions &planner) const;
   llvm::Error readCounts(PlannerOptions &planner) const;
+  llvm::Error readInference(PlanOptions &options) const;
   llvm::Error readChange(PlanOptions &options) const;
   llvm::Error readSailor(PlanOptions &options) const;
   llvm::Error readFinalists(PlanOptions &options) const;
@@ -167,7 +173,7 @@ llvm::Error CommandLine::readModes(PlannerOptions &planner) const {
     return error("--" + flag + "=" + name + ": known are " +
                  llvm::join(known, ", "));
   };
-  llvm::Expected<PlannerMode> chosen = parse("mode", mode);
+  llvm::Expected<PlannerMode> chosen = parse("planner", whose);
   if (!chosen)
     return chosen.takeError();
   planner.mode = *chosen;
@@ -299,6 +305,30 @@ llvm::Error CommandLine::readFinalists(PlanOptions &options) const {
   return llvm::Error::success();
 }
 
+llvm::Error CommandLine::readInference(PlanOptions &options) const {
+  if (!modelFile.isInference()) {
+    if (!objective.empty())
+      return error("--objective is one of --mode=inference: a step of training "
+                   "is planned to be short");
+    return llvm::Error::success();
+  }
+  llvm::SmallVector<const cl::Option *> training = modelFile.trainingOptions();
+  training.append({&optimizer, &schedule, &stateOwner, std::addressof(allow),
+                   &from, &megatron, &measureTop});
+  if (cost != "facts")
+    training.push_back(&cost);
+  for (const cl::Option *option : training)
+    if (option->getNumOccurrences())
+      return error("--" + option->ArgStr +
+                   " is of training, but --mode=inference does not train");
+  std::optional<PlanObjective> parsed = parsePlanObjective(objective);
+  if (!parsed)
+    return error(
+        checkChoice("objective", objective, {"latency", "throughput"}));
+  options.planner.objective = *parsed;
+  return llvm::Error::success();
+}
+
 llvm::Error CommandLine::read(PlanOptions &options) const {
   if (model.empty())
     return error("which model? Give an ONNX file or a config.json; see --help");
@@ -342,8 +372,12 @@ llvm::Error CommandLine::read(PlanOptions &options) const {
       (planner.mode != PlannerMode::Joint || cost == "sailor" ||
        !from.empty() || !plan.empty()))
     return error("--tp=uniform is a limit of the joint search: not with "
-                 "another --mode, --cost, --from or --plan");
+                 "another --planner, --cost, --from or --plan");
+  if (llvm::Error problem = readInference(options))
+    return problem;
   planner.optimizer = *parseOptimizer(optimizer);
+  if (modelFile.isInference())
+    planner.optimizer = OptimizerKind::None;
   if (!schedule.empty())
     planner.schedule = *parseSchedule(schedule);
   planner.state_owner = stateOwner;
