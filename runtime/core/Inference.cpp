@@ -82,7 +82,6 @@ void InferenceRun::run() {
                    __ATOMIC_RELAXED);
   for (uint64_t batch = 0; batch < batches; ++batch)
     runBatch(batch);
-  walker->drain();
   if (!outputFile.empty() && !outputFile.isPerStep())
     save(0);
   if (isFirstRank())
@@ -101,10 +100,11 @@ void InferenceRun::runBatch(uint64_t batch) {
   pass.updates = false;
   pass.evaluates = true;
   walker->run(pass);
-  if (outputFile.isPerStep()) {
-    walker->drain();
+  // Slots are counted anew in each batch: the next one's first messages would
+  // arrive where this one's last are still read. Other ranks go on meanwhile.
+  walker->drain();
+  if (outputFile.isPerStep())
     save(batch);
-  }
   if (!isFirstRank() || !options.logEvery)
     return;
   bool isLast = batch + 1 == batches;
