@@ -1,6 +1,7 @@
 //===- Evaluation.cpp - what a plan costs ---------------------------------===//
 
 #include "autohet/Planner/Evaluation.h"
+#include "GradientTraffic.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -14,106 +15,6 @@
 
 namespace autohet {
 namespace {
-
-/// A stage that holds a parameter.
-struct Holder {
-  unsigned replica, stage;
-
-  bool operator==(const Holder &other) const {
-    return replica == other.replica && stage == other.stage;
-  }
-  bool operator<(const Holder &other) const {
-    return std::tie(replica, stage) < std::tie(other.replica, other.stage);
-  }
-};
-
-/// Who holds which parameter, and what part of its state each holder owns.
-class Ownership {
-public:
-  Ownership(const ResolvedPlan &plan, llvm::StringRef stateOwner,
-            const CostModel &costs)
-      : plan(plan), costs(costs), areSpread(stateOwner == "spread"),
-        holders(costs.units().parameters.size()), owners(holders.size()) {
-    std::optional<unsigned> pinned;
-    if (stateOwner != "spread" && stateOwner != "first")
-      pinned = costs.machines().findDevice(stateOwner);
-    for (auto [r, replica] : llvm::enumerate(plan.replicas))
-      for (auto [s, stage] : llvm::enumerate(replica.stages))
-        for (unsigned unit : stage.units)
-          for (unsigned parameter : costs.units().units[unit].parameters)
-            add(parameter,
-                {static_cast<unsigned>(r), static_cast<unsigned>(s)});
-    std::map<std::pair<std::vector<Holder>, unsigned>, unsigned> known;
-    for (auto [all, owner] : llvm::zip_equal(holders, owners)) {
-      if (stateOwner == "first" && !all.empty())
-        owner = 0;
-      if (!pinned)
-        continue;
-      auto found = llvm::find_if(all, [&](const Holder &holder) {
-        return llvm::is_contained(stageOf(holder).devices, *pinned);
-      });
-      if (found != all.end())
-        owner = found - all.begin();
-    }
-    for (auto [all, owner] : llvm::zip_equal(holders, owners))
-      groups.push_back(
-          known.try_emplace({all, owner.value_or(all.size())}, known.size())
-              .first->second);
-  }
-
-  /// Whether all holders own equal parts.
-  bool isSpread() const { return areSpread; }
-  llvm::ArrayRef<Holder> of(unsigned parameter) const {
-    return holders[parameter];
-  }
-  /// Equal for parameters of equal holders and owners.
-  unsigned groupOf(unsigned parameter) const { return groups[parameter]; }
-  /// The part of `parameter` that a holder owns.
-  double share(unsigned parameter, const Holder &holder) const {
-    llvm::ArrayRef<Holder> all = holders[parameter];
-    if (owners[parameter])
-      return all[*owners[parameter]] == holder;
-    return 1.0 / static_cast<double>(all.size());
-  }
-
-  /// The part of a stage's trained bytes that the stage owns.
-  double stageShare(const Holder &holder) const {
-    double held = 0, owned = 0;
-    llvm::SmallDenseSet<unsigned, 16> seen;
-    for (unsigned unit : stageOf(holder).units)
-      for (unsigned parameter : costs.units().units[unit].parameters) {
-        const UnitParameter &data = costs.units().parameters[parameter];
-        if (!data.trained || !seen.insert(parameter).second)
-          continue;
-        held += data.bytes;
-        owned += data.bytes * share(parameter, holder);
-      }
-    return held > 0 ? owned / held : 0;
-  }
-
-  const ResolvedStage &stageOf(const Holder &holder) const {
-    return plan.replicas[holder.replica].stages[holder.stage];
-  }
-
-private:
-  void add(unsigned parameter, Holder holder) {
-    // Tied ones of a stage come one after the other.
-    for (const Holder &other : llvm::reverse(holders[parameter])) {
-      if (other.replica != holder.replica)
-        break;
-      if (other.stage == holder.stage)
-        return;
-    }
-    holders[parameter].push_back(holder);
-  }
-
-  const ResolvedPlan &plan;
-  const CostModel &costs;
-  bool areSpread;
-  std::vector<std::vector<Holder>> holders;
-  std::vector<std::optional<unsigned>> owners; ///< into holders
-  std::vector<unsigned> groups;                ///< of each parameter
-};
 
 std::vector<unsigned> stagesOfUnits(const ResolvedReplica &replica,
                                     const UnitTable &table) {
@@ -265,13 +166,6 @@ private:
     result.exposed_of_replica_s.assign(plan.replicas.size(), 0);
   }
 
-  /// One device's part of the exchange: seconds that its links are busy.
-  struct Traffic {
-    double first_s = 0;  ///< what leaves under the last backward
-    double second_s = 0; ///< what relays add up and pass on behind it
-    double owned_bytes = 0;
-  };
-
   /// What one way of exchanging takes in the whole plan.
   struct ExchangeTime {
     std::vector<Traffic> devices; ///< as the result's
@@ -340,7 +234,7 @@ private:
                                        kind_of_node[nodeOf(entry)]};
       auto [place, isNew] = known.try_emplace(alike);
       if (isNew || isExact)
-        place->second = exchange(entry, how);
+        place->second = trafficOf(entry, owners, costs, how);
       const Traffic &traffic = time.devices.emplace_back(place->second);
       Traffic &stage = slowest[entry.replica][entry.stage];
       stage.first_s = std::max(stage.first_s, traffic.first_s);
@@ -405,114 +299,6 @@ private:
             largest =
                 std::max(largest, classes.link(from, to, false).latency_s);
     return largest;
-  }
-
-  /// Bytes that a device has of parameters with equal holders.
-  struct SharedBytes {
-    unsigned parameter; ///< one of them
-    double bytes;
-  };
-
-  std::vector<SharedBytes> sharedBytesOf(const DeviceEvaluation &entry) const {
-    const ResolvedStage &stage = owners.stageOf({entry.replica, entry.stage});
-    double share = sharesOf(stage.weights)[entry.position];
-    std::map<unsigned, SharedBytes> groups;
-    llvm::DenseSet<unsigned> seen;
-    for (unsigned unit : stage.units)
-      for (unsigned parameter : costs.units().units[unit].parameters) {
-        const UnitParameter &data = costs.units().parameters[parameter];
-        if (!data.trained || !seen.insert(parameter).second)
-          continue;
-        double divisible = costs.units().units[unit].divisible;
-        auto &group = groups[owners.groupOf(parameter)];
-        group.parameter = parameter;
-        group.bytes += data.bytes * (1 - divisible + divisible * share);
-      }
-    std::vector<SharedBytes> result;
-    for (auto &[number, group] : groups)
-      result.push_back(group);
-    return result;
-  }
-
-  /// The holders' devices that this one meets, by node, and their turns.
-  struct Party {
-    Holder holder;
-    unsigned device, turn; ///< in the order of holders
-  };
-  using Parties = std::map<unsigned, llvm::SmallVector<Party, 8>>;
-
-  Parties partiesOf(const DeviceEvaluation &entry, unsigned parameter) const {
-    Parties parties;
-    Holder self = {entry.replica, entry.stage};
-    for (auto [turn, holder] : llvm::enumerate(owners.of(parameter))) {
-      llvm::ArrayRef<unsigned> devices = owners.stageOf(holder).devices;
-      unsigned device = holder == self
-                            ? entry.device
-                            : devices[entry.position % devices.size()];
-      parties[costs.machines().devices()[device].node].push_back(
-          {holder, device, static_cast<unsigned>(turn)});
-    }
-    return parties;
-  }
-
-  Traffic exchange(const DeviceEvaluation &entry, GradientExchange how) const {
-    Holder self = {entry.replica, entry.stage};
-    unsigned ownNode = nodeOf(entry);
-    Traffic traffic;
-    double out[2] = {}, in[2] = {}, latency[2] = {};
-    llvm::DenseSet<unsigned> met[2];
-    auto meet = [&](unsigned hop, unsigned device) {
-      if (met[hop].insert(device).second)
-        latency[hop] += costs.link(entry.device, device).latency_s;
-    };
-    auto send = [&](unsigned hop, unsigned device, double bytes) {
-      out[hop] +=
-          bytes / costs.link(entry.device, device).bandwidth_bytes_per_s;
-      meet(hop, device);
-    };
-    auto receive = [&](unsigned hop, unsigned device, double bytes) {
-      in[hop] += bytes / costs.link(device, entry.device).bandwidth_bytes_per_s;
-      meet(hop, device);
-    };
-    for (const SharedBytes &group : sharedBytesOf(entry)) {
-      double mine = owners.share(group.parameter, self) * group.bytes;
-      traffic.owned_bytes += mine;
-      Parties parties = partiesOf(entry, group.parameter);
-      llvm::ArrayRef<Party> inside = parties[ownNode];
-      unsigned turn = 0; // this device's, as owner
-      for (const Party &party : inside)
-        if (party.holder == self)
-          turn = party.turn;
-      bool relays = how == GradientExchange::Hierarchical;
-      for (auto &[node, others] : parties)
-        for (const Party &party : others) {
-          if (party.holder == self)
-            continue;
-          double theirs =
-              owners.share(group.parameter, party.holder) * group.bytes;
-          if (node == ownNode || !relays) {
-            send(0, party.device, theirs);
-            receive(0, party.device, mine);
-            continue;
-          }
-          // What goes to that owner, through a relay here.
-          const Party &relay = inside[party.turn % inside.size()];
-          if (relay.device != entry.device) {
-            send(0, relay.device, theirs);
-          } else {
-            for (const Party &member : inside)
-              if (member.device != entry.device)
-                receive(0, member.device, theirs);
-            send(inside.size() > 1, party.device, theirs);
-          }
-          // What comes for this owner, through a relay there.
-          if (&party == &others[turn % others.size()])
-            receive(others.size() > 1, party.device, mine);
-        }
-    }
-    traffic.first_s = std::max(out[0], in[0]) + latency[0];
-    traffic.second_s = std::max(out[1], in[1]) + latency[1];
-    return traffic;
   }
 
   void bubble() {
