@@ -4,11 +4,14 @@
 #include "Inputs.h"
 
 #include "autohet/Dialect/Dist/Dist.h"
+#include "autohet/Dialect/Exec/Exec.h"
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Passes/Plan/Pipeline.h"
 #include "autohet/Passes/Schedule/Pipeline.h"
+#include "autohet/Support/Quantity.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace autohet;
@@ -96,4 +99,29 @@ LogicalResult autohet::planMemory(ModuleOp programs) {
   PassManager passes(programs.getContext());
   buildMemoryPipeline(passes);
   return passes.run(programs);
+}
+
+std::vector<std::string> autohet::findShortages(ModuleOp programs,
+                                                const Plan &plan,
+                                                const Cluster &cluster) {
+  std::vector<std::string> shortages;
+  for (auto program : programs.getOps<exec::ProgramOp>()) {
+    unsigned device = *cluster.findDevice(program.getSymName());
+    double bytes = program.getTotalBytes();
+    double limit = cluster.kindOf(device).memory_bytes;
+    if (bytes <= limit)
+      continue;
+    const Stage &stage =
+        plan.replicas[program.getReplica()].stages[program.getStage()];
+    shortages.push_back(("device " + program.getSymName() + ", stage " +
+                         llvm::Twine(program.getStage()) + " of replica " +
+                         llvm::Twine(program.getReplica()) + " (" +
+                         llvm::join(stage.units, ", ") + "), needs " +
+                         formatQuantity(bytes, Dimension::Bytes) + ", " +
+                         formatQuantity(bytes - limit, Dimension::Bytes) +
+                         kMoreThanItsMemory +
+                         formatQuantity(limit, Dimension::Bytes))
+                            .str());
+  }
+  return shortages;
 }

@@ -40,6 +40,14 @@ mlir::LogicalResult orderPrograms(mlir::ModuleOp placed, const Plan &plan);
 /// A place for each of its buffers.
 mlir::LogicalResult planMemory(mlir::ModuleOp programs);
 
+/// What such a message has that no other one has.
+constexpr llvm::StringLiteral kMoreThanItsMemory = " more than its ";
+/// Of each device that cannot hold its program: which one, with which units,
+/// and what it lacks.
+std::vector<std::string> findShortages(mlir::ModuleOp programs,
+                                       const Plan &plan,
+                                       const Cluster &cluster);
+
 } // namespace autohet
 
 #endif

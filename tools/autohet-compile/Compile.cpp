@@ -70,7 +70,6 @@ private:
   LogicalResult schedulePhase();
   LogicalResult placeAndSchedule();
   void printDecisions();
-  SmallVector<std::string> findShortages();
   void correctEstimates();
   LogicalResult simulatePrograms();
 
@@ -404,30 +403,6 @@ LogicalResult Compiler::schedulePhase() {
   return planMemory(*module);
 }
 
-/// The devices that cannot hold their program, and what they lack.
-SmallVector<std::string> Compiler::findShortages() {
-  SmallVector<std::string> shortages;
-  for (auto program : module->getOps<exec::ProgramOp>()) {
-    unsigned device = *cluster->findDevice(program.getSymName());
-    int64_t bytes = program.getTotalBytes();
-    double limit = cluster->kindOf(device).memory_bytes;
-    if (bytes <= limit)
-      continue;
-    const Stage &stage =
-        plan.replicas[program.getReplica()].stages[program.getStage()];
-    shortages.push_back(("device " + program.getSymName() + ", stage " +
-                         llvm::Twine(program.getStage()) + " of replica " +
-                         llvm::Twine(program.getReplica()) + " (" +
-                         llvm::join(stage.units, ", ") + "), needs " +
-                         formatQuantity(bytes, Dimension::Bytes) + ", " +
-                         formatQuantity(bytes - limit, Dimension::Bytes) +
-                         " more than its " +
-                         formatQuantity(limit, Dimension::Bytes))
-                            .str());
-  }
-  return shortages;
-}
-
 /// Units whose stage turned out larger than estimated get the excess in
 /// proportion, so that the search will not choose the same plan again. What was
 /// estimated too large stays: the next plan may be another case.
@@ -467,7 +442,7 @@ LogicalResult Compiler::placeAndSchedule() {
       placed = module->clone();
     if (failed(schedulePhase()))
       return failure();
-    SmallVector<std::string> shortages = findShortages();
+    std::vector<std::string> shortages = findShortages(*module, plan, *cluster);
     if (shortages.empty())
       return success();
     if (!wanted || attempt == kMaxPlans) {

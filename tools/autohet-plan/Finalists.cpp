@@ -83,21 +83,6 @@ void FinalistJudge::take(PlanTextFacts &facts) {
 // Simulated
 //===----------------------------------------------------------------------===//
 
-/// Which device cannot hold its program; empty if none.
-static std::string findShortage(ModuleOp programs, const Cluster &cluster) {
-  for (auto program : programs.getOps<exec::ProgramOp>()) {
-    std::optional<unsigned> device = cluster.findDevice(program.getSymName());
-    double bytes = static_cast<double>(program.getTotalBytes());
-    double limit = cluster.kindOf(*device).memory_bytes;
-    if (bytes > limit)
-      return ("device " + program.getSymName() + " needs " +
-              formatQuantity(bytes, Dimension::Bytes) + " of its " +
-              formatQuantity(limit, Dimension::Bytes))
-          .str();
-  }
-  return "";
-}
-
 LogicalResult FinalistJudge::simulatePlans() {
   double begin_s = now();
   ModelsBySize models;
@@ -110,7 +95,9 @@ LogicalResult FinalistJudge::simulatePlans() {
     if (mlir::failed(module) || mlir::failed(orderPrograms(**module, plan)) ||
         mlir::failed(planMemory(**module)))
       return failure();
-    finalist.why_not = findShortage(**module, cluster);
+    std::vector<std::string> shortages = findShortages(**module, plan, cluster);
+    if (!shortages.empty())
+      finalist.why_not = shortages.front();
     FailureOr<SimProgram> programs = simProgramOf(**module, cluster);
     if (mlir::failed(programs))
       return failure();
@@ -175,7 +162,7 @@ llvm::Error FinalistJudge::compilePlan(Finalist &finalist,
   llvm::Error failure =
       runTool("autohet-compile", arguments, options.work, output);
   // Kernels' own memory is known only now.
-  if (failure && llvm::StringRef(output).contains("more than its")) {
+  if (failure && llvm::StringRef(output).contains(kMoreThanItsMemory)) {
     llvm::consumeError(std::move(failure));
     finalist.why_not = "its programs need more memory than a device has";
     return llvm::Error::success();
