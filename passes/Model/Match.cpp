@@ -1,5 +1,4 @@
-//===- Match.cpp - seeing through how exporters write a formula
-//-------------===//
+//===- Match.cpp - seeing through how exporters write a formula ------------===//
 
 #include "Match.h"
 
