@@ -152,16 +152,30 @@ JointSearch::Part &JointSearch::addPart(int64_t low, int64_t high) {
 }
 
 void JointSearch::solveAll() {
-  // From the middle, where plans often are: its neighbours begin with what it
-  // found. With a deadline, all have some bound before any has a good one.
+  // From where the lowest bound seems to be: no other part needs a better one,
+  // and its neighbours begin with what it found. With a deadline, all have some
+  // bound before any has a good one.
   bool isHurried = options.deadline_s.has_value();
-  size_t middle = parts.size() / 2;
+  size_t first = parts.size() / 2;
   if (!isHurried)
-    mixes.addSmallReplicas(*parts[middle].search);
+    mixes.addSmallReplicas(*parts[first].search);
+  double least_s = never;
+  for (auto [index, part] : llvm::enumerate(parts)) {
+    StepBoundProblem problem = boundProblem();
+    problem.may_generate = false;
+    startNear(part, problem);
+    if (problem.known.empty())
+      continue;
+    double relaxed_s = boundStep(*part.search, problem).relaxed_s;
+    if (relaxed_s < least_s) {
+      least_s = relaxed_s;
+      first = index;
+    }
+  }
   std::vector<size_t> order;
-  for (size_t index = middle; index < parts.size(); ++index)
+  for (size_t index = first; index < parts.size(); ++index)
     order.push_back(index);
-  for (size_t index = middle; index-- > 0;)
+  for (size_t index = first; index-- > 0;)
     order.push_back(index);
   for (auto [number, index] : llvm::enumerate(order)) {
     boundsPart = quickBoundsPart * static_cast<double>(number + 1) /

@@ -15,13 +15,17 @@ constexpr double never = std::numeric_limits<double>::infinity();
 // Templates that cost this much more than the cheapest tell nothing.
 constexpr double keptWithin = 1.1;
 constexpr size_t keptPerRound = 12;
-// Prices at most grow and shrink by this factor, but to at least that.
+// Prices at most grow and shrink by this factor; below that, to any.
 constexpr double longestStep = 1.5, leastPrice = 0.02;
 // A round prices this much more exactly than bound and relaxation are apart.
 constexpr double finer = 0.1;
 constexpr double coarsest = 0.05;
 // Times of mixtures are as exact as this part of the tolerance.
 constexpr double relaxedTolerance = 0.1;
+// Sums of fractions that lack no more than this part of the batch are it. A
+// mixture that does just the batch would else be taken for one that does not,
+// and its prices charge templates with no more than they do.
+constexpr double lackedPart = 1e-6;
 // Replicas of more than a half, a third, … of the cluster are resources.
 constexpr unsigned largeKinds = 3;
 
@@ -113,15 +117,16 @@ private:
     return prices;
   }
 
-  // Planes far from the best point say little there: each price at most
-  // doubles or halves, and early ones by no more than a part of that.
+  // Planes far from the best point say little there: prices change by a factor
+  // at most, but low ones may become nothing.
   std::vector<double> step(llvm::ArrayRef<double> from,
                            llvm::ArrayRef<double> to) const {
     std::vector<double> prices;
     double sum = 0;
     for (auto [old, wanted] : llvm::zip_equal(from, to)) {
-      double limited = std::clamp(wanted, old / longestStep,
-                                  std::max(old * longestStep, leastPrice));
+      double limited =
+          std::clamp(wanted, old > leastPrice ? old / longestStep : 0,
+                     std::max(old * longestStep, leastPrice));
       sum += prices.emplace_back(limited);
     }
     for (double &price : prices)
@@ -244,7 +249,8 @@ private:
     while (high - low > relaxedTolerance * problem.tolerance * high) {
       double middle = (low + high) / 2;
       Mixture found = mixWithin(middle);
-      if (found.samples < static_cast<double>(problem.global_batch)) {
+      if (found.samples <
+          (1 - lackedPart) * static_cast<double>(problem.global_batch)) {
         low = middle;
         before = std::move(found);
       } else {
