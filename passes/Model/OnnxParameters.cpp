@@ -207,6 +207,12 @@ FailureOr<OnnxParameters> OnnxParameters::analyze(func::FuncOp graph,
     parameter.transposed = false;
   }
 
+  // autohet.export lists tied names, if none; no constant of its files is
+  // several parameters.
+  if (graph->hasAttr(onnx::kAliasesAttr))
+    for (auto &[op, parameter] : result.parameters)
+      if (usesOf(cast<InitializerOp>(op)).size() > 1)
+        parameter.shared = true;
   for (const std::string &name : shared) {
     InitializerOp constant = result.find(name);
     if (!constant)

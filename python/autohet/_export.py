@@ -118,9 +118,9 @@ def export(
             raise ExportError(f"the model returns {len(program.model.graph.outputs)} tensors ({found}); return only what the loss is computed from")
         program.model.graph.outputs[0].name = output_name
         proto = program.model_proto
-        if tied:
-            # Which modules share a parameter, the graph does not always show.
-            proto.metadata_props.add(key="autohet.tied", value=json.dumps(tied))
+        # Which modules share a parameter, the graph does not always show; and that
+        # the list is there says that no constant is several parameters.
+        proto.metadata_props.add(key="autohet.tied", value=json.dumps(tied))
         names = _check_parameters(proto, model, names, allow_unused)
         _save(proto, path)
 

@@ -171,7 +171,8 @@ class Golden:
             entry["form"] = "copies" if len(users) > 1 else "one initializer"
         present = {match["parameter"] for match in found.values()}
         # What only the user knows: which parameter has several uses, which table is none.
-        shared = sorted(name for name, match in found.items() if match["parameter"] in self.shared - set(tied))
+        given = self.shared - set(tied) if exporter != "autohet" else set()  # whose files say so
+        shared = sorted(name for name, match in found.items() if match["parameter"] in given)
         buffers = [self.model.get_buffer(name).numpy() for name in self.family.tables]
         tables = sorted(name for name, values in constants.items() if any(is_part(values, buffer) for buffer in buffers))
         reshaped = sorted(

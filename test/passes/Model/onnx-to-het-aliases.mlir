@@ -55,7 +55,7 @@ func.func @no_names(%ids: tensor<?x?xi64> {onnx.dims = ["batch", "seq"], onnx.na
 // -----
 
 // The exporter has listed all names; what the file does not have is not missed.
-// CHECK: weight_source "embed.weight" in {{.*}} at 0 aliases ["decoder.embed.weight", "shared.weight"]
+// CHECK: weight_source "embed.weight" in {{.*}} at 0 shared aliases ["decoder.embed.weight", "shared.weight"]
 // CHECK-LABEL: @listed
 func.func @listed(%ids: tensor<?x?xi64> {onnx.dims = ["batch", "seq"], onnx.name = "ids"}) -> (!onnx.value {onnx.name = "y"})
     attributes {onnx.aliases = {decoder.embed.weight = "embed.weight", shared.weight = "embed.weight", tail.bias = "head.bias"}} {

@@ -51,3 +51,20 @@ func.func @called_once(%x: tensor<?x1xf32> {onnx.dims = ["batch", unit], onnx.na
   %8 = onnx.node "Add"(%4, %7) opset 18 {} : (!onnx.value, !onnx.value) -> !onnx.value
   return %8 : !onnx.value
 }
+
+// -----
+
+// Files of autohet.export, which list tied names if there are none, hold each
+// parameter once: all uses are meant.
+// CHECK-DAG: weight_source "distances.weight" in {{.*}} at 0 shared : tensor<1x2xf32>
+// CHECK-DAG: weight_source "bias" in {{.*}} at 16 : tensor<2xf32>
+// CHECK-LABEL: @of_our_own
+func.func @of_our_own(%x: tensor<?x1xf32> {onnx.dims = ["batch", unit], onnx.name = "x"}) -> (!onnx.value {onnx.name = "y"})
+    attributes {onnx.aliases = {}} {
+  %v = onnx.initializer "distances.weight" file "FILE" offset 0 bytes 8 : tensor<1x2xf32>
+  %b = onnx.initializer "bias" file "FILE" offset 16 bytes 8 : tensor<2xf32>
+  %0 = onnx.node "MatMul"(%x, %v) opset 18 scope "first" {} : (tensor<?x1xf32>, tensor<1x2xf32>) -> !onnx.value
+  %1 = onnx.node "Mul"(%0, %v) opset 18 scope "second" {} : (!onnx.value, tensor<1x2xf32>) -> !onnx.value
+  %2 = onnx.node "Add"(%1, %b) opset 18 {} : (!onnx.value, tensor<2xf32>) -> !onnx.value
+  return %2 : !onnx.value
+}
