@@ -12,6 +12,7 @@ value. Needs onnx, and autohet-compile and autohet-run in PATH.
 from __future__ import annotations
 
 import glob
+import math
 import os
 import subprocess
 import sys
@@ -43,21 +44,31 @@ class SkipLayerNormalization(OpRun):
     def _run(self, x, skip, gamma, beta=0.0, bias=0.0, epsilon=1e-12):
         x = x + skip + bias
         centered = x - x.mean(-1, keepdims=True)
-        return (centered / np.sqrt((centered**2).mean(-1, keepdims=True) + epsilon) * gamma + beta,)
+        deviation = np.sqrt((centered**2).mean(-1, keepdims=True) + epsilon)
+        return (centered / deviation * gamma + beta, centered, deviation, x)[: len(self.onnx_node.output)]
+
+
+class BiasGelu(OpRun):
+    op_domain = "com.microsoft"
+
+    def _run(self, x, bias):
+        x = x + bias
+        return (x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))),)
 
 
 class Attention(OpRun):
-    """With a mask of 0 and 1 by position, and no past."""
+    """With or without a mask of 0 and 1 by position, and no past."""
 
     op_domain = "com.microsoft"
 
-    def _run(self, x, weight, bias, mask, num_heads):
+    def _run(self, x, weight, bias, mask=None, num_heads=1, mask_filter_value=-10000.0, **_fields):
         batch, length, _ = x.shape
         query, key, value = (
             part.reshape(batch, length, num_heads, -1).transpose(0, 2, 1, 3) for part in np.split(x @ weight + bias, 3, axis=-1)
         )
         scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
-        scores = scores + np.where(mask[:, None, None, :] > 0, 0.0, np.finfo(np.float32).min)
+        if mask is not None:
+            scores = scores + np.where(mask[:, None, None, :] > 0, 0.0, mask_filter_value or -10000.0)
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         result = weights / weights.sum(-1, keepdims=True) @ value
         return (result.transpose(0, 2, 1, 3).reshape(batch, length, -1),)
@@ -128,7 +139,7 @@ def evaluator_of(path: str, is_rounded: bool) -> ReferenceEvaluator:
             if field.type == onnx.AttributeProto.TENSOR:
                 widen_tensor(field.t)
     versions = {opset.domain: opset.version for opset in model.opset_import}
-    own = [SkipLayerNormalization, Attention, Half]
+    own = [SkipLayerNormalization, BiasGelu, Attention, Half]
     if versions.get("", 0) < 17:
         own.append(LayerNormalization)
     return ReferenceEvaluator(model, new_ops=own)

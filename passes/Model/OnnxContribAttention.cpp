@@ -117,9 +117,13 @@ static FailureOr<Value> attend(OnnxNode &node, const Heads &heads) {
   SmallVector<int64_t> scores{q[0], q[1], q[2], k[2]};
   Type element = tensorType(heads.query).getElementType();
   bool causal = node.intField("unidirectional", 0);
-  if (!element.isF32() || (causal && heads.past + q[2] != k[2]))
-    return node.error() << "attention of " << heads.query.getType() << " to "
-                        << heads.key.getType() << " is not supported";
+  if (!element.isF32())
+    return node.error() << "query is " << heads.query.getType()
+                        << ", wanted float32, float16 or bfloat16";
+  if (causal && heads.past + q[2] != k[2])
+    return node.error() << "is unidirectional with " << q[2] << " queries and "
+                        << k[2] << " keys, wanted " << heads.past + q[2]
+                        << " keys";
   Value mask;
   if (node.has(heads.mask)) {
     auto given = paddingMask(node, heads.mask, scores, element);

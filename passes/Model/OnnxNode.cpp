@@ -75,6 +75,28 @@ bool OnnxNode::isUsed(unsigned result) const {
          !const_cast<onnx::NodeOp &>(op)->getResult(result).use_empty();
 }
 
+void OnnxNode::widenHalves() {
+  for (Value operand : operands) {
+    if (!operand || !isFloatTensor(operand))
+      continue;
+    Type element = tensorType(operand).getElementType();
+    if (!(element.isF16() || element.isBF16()) || (half && element != half)) {
+      half = Type(); // types that differ are the handler's to judge
+      return;
+    }
+    half = element;
+  }
+  for (Value &operand : operands)
+    if (half && operand && isFloatTensor(operand))
+      operand = create<het::CastOp>(operand, builder().getF32Type());
+}
+
+void OnnxNode::round(MutableArrayRef<Value> results) const {
+  for (Value &result : results)
+    if (half && result && tensorType(result).getElementType().isF32())
+      result = create<het::CastOp>(result, half);
+}
+
 /// Subgraphs are in the order of the names of their fields.
 Region *OnnxNode::body(StringRef name) const {
   unsigned index = 0;

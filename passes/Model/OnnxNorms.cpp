@@ -30,6 +30,9 @@ struct NormShape {
   int64_t size;
   /// The shape of mean and rstd in ONNX: 1 where a dim is reduced.
   SmallVector<int64_t> statistics;
+  /// What is computed in, and what the result is of: scale and bias may be of
+  /// another type than the operand.
+  Type computed, result;
 };
 } // namespace
 
@@ -51,6 +54,27 @@ static FailureOr<Value> normVector(OnnxNode &node, unsigned index,
   return Value();
 }
 
+/// The result is of the scale's type. Only ONNX's own LayerNormalization has
+/// one type for all: what onnxruntime's optimiser writes below opset 17, and
+/// RMS norms, have two.
+static LogicalResult chooseTypes(OnnxNode &node, NormShape &shape) {
+  Type operand = node.type(0).getElementType(),
+       scale = node.type(1).getElementType();
+  shape.result = scale;
+  unsigned width = operand.getIntOrFloatBitWidth();
+  unsigned resultWidth = scale.getIntOrFloatBitWidth();
+  shape.computed = width > resultWidth ? operand : scale;
+  if (operand == scale)
+    return success();
+  if (node.opType() == "LayerNormalization" && node.opset() >= 17)
+    return node.error() << "its operand is of " << operand
+                        << " and its scale of " << scale
+                        << ", wanted one type from opset 17 on";
+  if (width == resultWidth) // float16 and bfloat16
+    shape.computed = node.builder().getF32Type();
+  return success();
+}
+
 static FailureOr<NormShape> normShape(OnnxNode &node) {
   if (failed(node.needFloats(0)))
     return failure();
@@ -61,18 +85,22 @@ static FailureOr<NormShape> normShape(OnnxNode &node) {
   if (failed(scale))
     return failure();
   NormShape result;
+  if (failed(chooseTypes(node, result)))
+    return failure();
+  OnnxMath math(node);
   result.size = product(node.shape(0).drop_front(*axis));
-  result.scale = *scale;
-  if (!result.scale) {
-    result.outerScale = node.operand(1);
-    result.scale =
-        OnnxMath(node).splat({result.size}, node.type(0).getElementType(), 1);
+  if (*scale) {
+    result.scale = math.cast(*scale, result.computed);
+  } else {
+    result.outerScale = math.cast(node.operand(1), result.computed);
+    result.scale = math.splat({result.size}, result.computed, 1);
   }
   SmallVector<int64_t> flat(node.shape(0).take_front(*axis));
   result.statistics = flat;
   result.statistics.append(node.rank(0) - *axis, 1);
   flat.push_back(result.size);
-  result.operand = node.reshape(node.operand(0), flat);
+  result.operand =
+      math.cast(node.reshape(node.operand(0), flat), result.computed);
   return result;
 }
 
@@ -87,10 +115,11 @@ static LogicalResult convertLayerNorm(OnnxNode &node, Results &results) {
     auto given = normVector(node, 2, *axis);
     if (failed(given))
       return failure();
-    bias = *given;
+    if (*given)
+      bias = math.cast(*given, shape->computed);
     // A bias is added behind the scale.
     if (!bias || shape->outerScale)
-      outerBias = node.operand(2);
+      outerBias = math.cast(node.operand(2), shape->computed);
   }
   if (!bias || outerBias)
     bias = het::createSplat(node.builder(), node.loc(),
@@ -103,7 +132,7 @@ static LogicalResult convertLayerNorm(OnnxNode &node, Results &results) {
     result = math.mul(result, shape->outerScale);
   if (outerBias)
     result = math.add(result, outerBias);
-  results.push_back(result);
+  results.push_back(math.cast(result, shape->result));
   // Statistics are of the type in which they are computed.
   Type stash = onnxElementType(node.intField("stash_type", 1),
                                node.builder().getContext());
@@ -123,10 +152,11 @@ static LogicalResult convertRmsNorm(OnnxNode &node, Results &results) {
   auto norm = het::RmsNormOp::create(node.builder(), node.loc(), shape->operand,
                                      shape->scale,
                                      APFloat(node.floatField("epsilon", 1e-5)));
+  OnnxMath math(node);
   Value result = node.reshape(norm.getResult(), node.shape(0));
   if (shape->outerScale)
-    result = OnnxMath(node).mul(result, shape->outerScale);
-  results.push_back(result);
+    result = math.mul(result, shape->outerScale);
+  results.push_back(math.cast(result, shape->result));
   return success();
 }
 

@@ -105,6 +105,11 @@ public:
   }
   bool isUsed(unsigned result) const;
 
+  /// Computes in float32 what is all of one half type: `round` undoes it for
+  /// the results.
+  void widenHalves();
+  void round(llvm::MutableArrayRef<mlir::Value> results) const;
+
   bool hasField(llvm::StringRef name) const { return fields.contains(name); }
   int64_t intField(llvm::StringRef name, int64_t otherwise) const;
   double floatField(llvm::StringRef name, double otherwise) const;
@@ -158,6 +163,7 @@ private:
   mlir::Location location;
   mlir::DictionaryAttr fields;
   llvm::SmallVector<mlir::Value> operands;
+  mlir::Type half; // what `widenHalves` widened, or null
 };
 
 /// Converts a node: appends one value for each result (null where unused).

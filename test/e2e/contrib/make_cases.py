@@ -255,7 +255,27 @@ def group_query(draw: Draw) -> Dict[str, Case]:
     }
 
 
-FAMILIES: List[Callable[[Draw], Dict[str, Case]]] = [pointwise, norms, products, attention, multi_head, rotary, group_query]
+def halves(draw: Draw) -> Dict[str, Case]:
+    """Some of each family in float16, which onnxruntime computes in float32 and rounds
+    once a node (GroupQueryAttention more often); and a Gemm, whose bias comes before that."""
+    x, weights, bias = floats(draw, 3, 64), floats(draw, 64, WIDTH), floats(draw, WIDTH)
+    cases = {"gemm": Case("Gemm", [x, weights, bias], {"alpha": 0.7, "beta": 1.3}, domain="")}
+    kinds = "bias_gelu|skip_layer_norm_sum|skip_rms_norm|fused_matmul|attention_mask|multi_head_past"
+    for family in (pointwise, norms, products, attention, multi_head):
+        cases.update((name, case) for name, case in family(draw).items() if re.fullmatch(kinds, name))
+
+    def halve(array: Optional[Array]) -> Optional[Array]:
+        return array if array is None or array.dtype != np.float32 else array.astype(np.float16)
+
+    return {
+        f"half_{name}": dataclasses.replace(case, inputs=[halve(array) for array in case.inputs])
+        for name, case in cases.items()
+    }
+
+
+FAMILIES: List[Callable[[Draw], Dict[str, Case]]] = [
+    pointwise, norms, products, attention, multi_head, rotary, group_query, halves,
+]  # fmt: skip
 
 
 # ===-- Files ---------------------------------------------------------------===#

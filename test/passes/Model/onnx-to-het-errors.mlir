@@ -153,3 +153,21 @@ func.func @branch_with_inputs(%x: tensor<2x3xf32> {onnx.name = "x"}, %c: tensor<
   }
   return %0 : !onnx.value
 }
+
+// -----
+
+func.func @norm_types(%x: tensor<2x4xf32> {onnx.name = "x"}) -> !onnx.value {
+  %g = onnx.initializer "g" value dense<1.0> : tensor<4xf16> : tensor<4xf16>
+  // expected-error @+1 {{node (LayerNormalization): its operand is of 'f32' and its scale of 'f16', wanted one type from opset 17 on}}
+  %0 = onnx.node "LayerNormalization"(%x, %g) opset 17 {} : (tensor<2x4xf32>, tensor<4xf16>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @fused_attention_types(%x: tensor<2x3x4xf32> {onnx.name = "x"}) -> !onnx.value {
+  %q = onnx.initializer "q" value dense<1.0> : tensor<2x3x4xf64> : tensor<2x3x4xf64>
+  // expected-error @+1 {{node (MultiHeadAttention): query is 'tensor<2x2x3x2xf64>', wanted float32, float16 or bfloat16}}
+  %0 = onnx.node "MultiHeadAttention"(%q, %q, %q) opset 1 domain "com.microsoft" {num_heads = 2 : i64} : (tensor<2x3x4xf64>, tensor<2x3x4xf64>, tensor<2x3x4xf64>) -> !onnx.value
+  return %0 : !onnx.value
+}

@@ -27,6 +27,42 @@ func.func @weights(%x: tensor<2x32xf16> {onnx.name = "x"}) -> !onnx.value {
 
 // -----
 
+// A node that is several steps rounds to a half type once, at its end; a node
+// that is one op stays as it is.
+// CHECK-LABEL: func.func @rounded_once
+func.func @rounded_once(%x: tensor<2x32xf16> {onnx.name = "x"}, %y: tensor<32xbf16> {onnx.name = "y"}) -> (!onnx.value, !onnx.value, !onnx.value) {
+  %w = onnx.initializer "w" file "m" offset 0 bytes 2048 : tensor<32x32xf16>
+  %b = onnx.initializer "b" file "m" offset 2048 bytes 64 : tensor<32xf16>
+  // CHECK: %[[P:.*]] = het.matmul {{.*}} -> tensor<2x32xf32>
+  // CHECK: %[[S:.*]] = het.add %[[P]], %{{.*}} -> tensor<2x32xf32>
+  // CHECK: het.cast %[[S]] {to = f16}
+  %0 = onnx.node "Gemm"(%x, %w, %b) opset 18 {} : (tensor<2x32xf16>, tensor<32x32xf16>, tensor<32xf16>) -> !onnx.value
+  // CHECK: het.reduce sum {{.*}} -> tensor<f32>
+  // CHECK: %[[R:.*]] = het.sqrt
+  // CHECK: het.cast %[[R]] {to = bf16}
+  %1 = onnx.node "ReduceL2"(%y) opset 18 {keepdims = 0 : i64} : (tensor<32xbf16>) -> !onnx.value
+  // CHECK: het.matmul {{.*}} -> tensor<2x32xf16>
+  %2 = onnx.node "MatMul"(%x, %w) opset 18 {} : (tensor<2x32xf16>, tensor<32x32xf16>) -> !onnx.value
+  return %0, %1, %2 : !onnx.value, !onnx.value, !onnx.value
+}
+
+// -----
+
+// Norms give the type of their scale, where operand and scale may differ.
+// CHECK-LABEL: func.func @type_of_scale
+func.func @type_of_scale(%x: tensor<2x4xf16> {onnx.name = "x"}, %g: tensor<4xf32> {onnx.name = "g"}, %h: tensor<4xbf16> {onnx.name = "h"}) -> (!onnx.value, !onnx.value) {
+  // CHECK: %[[X:.*]] = het.cast %arg0 {to = f32}
+  // CHECK: het.layer_norm %[[X]], %arg1
+  %0 = onnx.node "LayerNormalization"(%x, %g) opset 11 {} : (tensor<2x4xf16>, tensor<4xf32>) -> !onnx.value
+  // CHECK: %[[R:[^,]*]], %{{.*}} = het.rms_norm {{.*}} (tensor<2x4xf32>, tensor<4xf32>)
+  // CHECK: %[[B:.*]] = het.cast %[[R]] {to = bf16}
+  // CHECK: return %{{.*}}, %[[B]] : tensor<2x4xf32>, tensor<2x4xbf16>
+  %1 = onnx.node "RMSNormalization"(%x, %h) opset 23 {} : (tensor<2x4xf16>, tensor<4xbf16>) -> !onnx.value
+  return %0, %1 : !onnx.value, !onnx.value
+}
+
+// -----
+
 // A value that is bound is no argument.
 // CHECK-LABEL: func.func @bound
 // CHECK-SAME: (%[[X:.*]]: tensor<2x3xf32>
