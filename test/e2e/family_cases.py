@@ -1,6 +1,6 @@
 """Transformers of many families, exported in many ways, against PyTorch.
 
-    family_cases.py WORK_FOLDER [--families REGEX] [--exporters LIST] [--opsets LIST] [--quick] [--list]
+    family_cases.py WORK_FOLDER [--families REGEX] [--exporters LIST] [--opsets LIST | --turn N] [--quick] [--list]
 
 Needs PyTorch, onnx and numpy, and autohet's tools in PATH; transformers adds the
 families called hf-*. For each family, exporter, opset, static and dynamic batch:
@@ -83,6 +83,7 @@ def main() -> None:
     parser.add_argument("--families", default="", metavar="REGEX")
     parser.add_argument("--exporters", default="torchscript,dynamo,autohet")
     parser.add_argument("--opsets", default="", help="of these only")
+    parser.add_argument("--turn", type=int, help="one opset for each family and exporter: families take turns, from this one on")
     parser.add_argument("--batch", default="static,dynamic")
     parser.add_argument("--quick", action="store_true", help="SGD alone")
     parser.add_argument("--list", action="store_true")
@@ -95,7 +96,7 @@ def main() -> None:
     only = [int(o) for o in options.opsets.split(",") if o]
     counts: collections.Counter[str] = collections.Counter()
     failed: List[str] = []
-    for name, family in found.items():
+    for position, (name, family) in enumerate(found.items()):
         try:
             golden = Golden(family, Size())
         except Exception as error:  # noqa: BLE001
@@ -103,7 +104,10 @@ def main() -> None:
             failed.append(name)
             continue
         for exporter in options.exporters.split(","):
-            for opset in OPSETS[exporter]:
+            opsets = OPSETS[exporter]
+            if options.turn is not None:
+                opsets = [opsets[(position + options.turn) % len(opsets)]]
+            for opset in opsets:
                 for batch in options.batch.split(","):
                     if only and opset not in only:
                         continue
