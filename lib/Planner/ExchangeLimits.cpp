@@ -48,19 +48,23 @@ void ExchangeLimits::limit(StageTables &tables, unsigned index, double low_s,
     while (end < units &&
            variant.total_s[end + 1] - variant.total_s[begin] <= high_s)
       ++end;
-    auto exposed = [&](unsigned last) {
+    auto isTooLong = [&](unsigned last, bool setsPace) {
       double forward = variant.forward_s[last] - variant.forward_s[begin];
       double total = variant.total_s[last] - variant.total_s[begin];
-      return exposedSeconds(tables.syncSeconds(index, begin, last),
-                            last - begin, hidden[begin],
-                            {forward, total - forward});
+      return llvm::all_of(
+          tables.exchangeWays(index, begin, last),
+          [&](const ExchangeSeconds &way) {
+            PassSeconds seen = exposedSeconds(way, last - begin, hidden[begin],
+                                              {forward, total - forward});
+            return (setsPace ? seen.total() : seen.forward_s) > left_s;
+          });
     };
     unsigned last = end, lastLong = end;
-    while (last > begin && exposed(last).forward_s > left_s)
+    while (last > begin && isTooLong(last, /*setsPace=*/false))
       --last;
     while (lastLong > begin &&
            variant.total_s[lastLong] - variant.total_s[begin] >= low_s &&
-           exposed(lastLong).total() > left_s)
+           isTooLong(lastLong, /*setsPace=*/true))
       --lastLong;
     allEnds[index * units + begin] = last;
     longEnds[index * units + begin] = lastLong;

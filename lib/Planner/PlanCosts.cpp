@@ -6,6 +6,7 @@
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -36,6 +37,13 @@ double PlanCosts::flopsPerSample() const {
   for (const Unit &unit : table.units)
     flops += unit.forward_flops + unit.backward_flops;
   return flops;
+}
+
+double PlanCosts::syncSeconds(const StageQuery &stage, int64_t replicas) const {
+  double least = std::numeric_limits<double>::infinity();
+  for (const ExchangeSeconds &way : exchangeWays(stage, {replicas}))
+    least = std::min(least, way.total());
+  return least;
 }
 
 /// Shares by speed, in quarters of the slowest device's.

@@ -157,28 +157,21 @@ double StageTables::restSeconds(unsigned variant, unsigned end) {
   return known;
 }
 
-double StageTables::syncSeconds(unsigned variant, unsigned begin,
-                                unsigned end) {
-  if (sync_s.empty())
-    sync_s.assign(allVariants.size() * (count + 1) * (count + 1), -1);
-  double &known = sync_s[(variant * (count + 1) + begin) * (count + 1) + end];
-  if (known < 0)
-    known = space.costs.syncSeconds({begin, end, allVariants[variant].shape,
-                                     microbatchSize,
-                                     allVariants[variant].recompute},
-                                    space.min_replicas);
-  return known;
+ExchangeWays StageTables::exchangeWays(unsigned variant, unsigned begin,
+                                       unsigned end) const {
+  return space.costs.exchangeWays({begin, end, allVariants[variant].shape,
+                                   microbatchSize,
+                                   allVariants[variant].recompute},
+                                  space.holders());
 }
 
 double StageTables::askRest(unsigned index, unsigned end) const {
   const Variant &variant = allVariants[index];
-  double sync = space.costs.syncSeconds(
-      {0, end, variant.shape, microbatchSize, variant.recompute},
-      space.min_replicas);
+  ExchangeWays ways = exchangeWays(index, 0, end);
   if (!space.costs.syncOverlaps())
-    return 2 * sync;
+    return exposedSeconds(ways, 1, {}, {}).total();
   double forward = variant.forward_s[end];
-  return exposedSeconds(sync, end, {},
+  return exposedSeconds(ways, end, {},
                         {forward, variant.total_s[end] - forward})
       .total();
 }

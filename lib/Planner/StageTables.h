@@ -53,8 +53,9 @@ public:
   const PassSeconds &slowestTransfer(unsigned cut) const {
     return slowest[cut];
   }
-  /// As PlanCosts::syncSeconds(), for the fewest replicas.
-  double syncSeconds(unsigned variant, unsigned begin, unsigned end);
+  /// As PlanCosts::exchangeWays(), for the fewest replicas.
+  ExchangeWays exchangeWays(unsigned variant, unsigned begin,
+                            unsigned end) const;
   /// For each first unit, the last `end` of a stage that can have so many
   /// microbatches in flight; the unit itself where there is none. More units
   /// behind never need less memory.
@@ -84,7 +85,7 @@ private:
   std::vector<PassSeconds> slowest; ///< of each cut
   /// Of each variant, by microbatches in flight; empty: not asked yet.
   std::vector<std::vector<std::vector<uint16_t>>> furthest;
-  std::vector<double> rest_s, sync_s; ///< below 0: not asked yet
+  std::vector<double> rest_s; ///< below 0: not asked yet
 };
 
 } // namespace autohet

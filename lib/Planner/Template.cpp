@@ -23,15 +23,27 @@ bool TemplateSpace::allows(unsigned shape) const {
           costs.shapes()[shape].deviceCount() == *tensor_parallel);
 }
 
-PassSeconds exposedSeconds(double sync_s, unsigned units,
+PassSeconds exposedSeconds(const ExchangeSeconds &exchange, unsigned units,
                            const PassSeconds &before, const PassSeconds &own) {
   double part = 1 / static_cast<double>(units);
-  double forward_s = std::max(sync_s * part - before.forward_s,
-                              sync_s - before.forward_s - own.forward_s);
-  double backward_s =
-      std::max(sync_s * part - before.backward_s,
-               sync_s - before.backward_s - own.backward_s * (1 - part));
-  return {std::max(0.0, forward_s), std::max(0.0, backward_s)};
+  double all_s = exchange.total();
+  double forward_s = std::max(all_s * part, all_s - own.forward_s);
+  double backward_s = exchange.second_s +
+                      std::max(exchange.first_s * part,
+                               exchange.first_s - own.backward_s * (1 - part));
+  return {std::max(0.0, forward_s - before.forward_s),
+          std::max(0.0, backward_s - before.backward_s)};
+}
+
+PassSeconds exposedSeconds(llvm::ArrayRef<ExchangeSeconds> ways, unsigned units,
+                           const PassSeconds &before, const PassSeconds &own) {
+  PassSeconds least = exposedSeconds(ways.front(), units, before, own);
+  for (const ExchangeSeconds &way : ways.drop_front()) {
+    PassSeconds seconds = exposedSeconds(way, units, before, own);
+    if (seconds.total() < least.total())
+      least = seconds;
+  }
+  return least;
 }
 
 void measureTemplate(Template &made, const TemplateSpace &space) {
@@ -41,12 +53,13 @@ void measureTemplate(Template &made, const TemplateSpace &space) {
   for (const TemplateStage &stage : made.stages)
     for (const StageShape::Part &part : costs.shapes()[stage.shape].parts)
       made.devices[part.machine_class] += part.count;
-  int64_t mostTogether = std::numeric_limits<int64_t>::max();
+  StageHolders holders = space.holders();
   if (space.are_stages_apart)
     for (auto [index, count] : llvm::enumerate(made.devices))
       if (count)
-        mostTogether = std::min<int64_t>(
-            mostTogether, costs.classes()[index].devices.size() / count);
+        holders.most_together = std::min<int64_t>(
+            holders.most_together.value_or(space.min_replicas),
+            costs.classes()[index].devices.size() / count);
   std::vector<double> times, forwards, transfers;
   PassSeconds before, exposed;
   for (auto [index, stage] : llvm::enumerate(made.stages)) {
@@ -60,12 +73,15 @@ void measureTemplate(Template &made, const TemplateSpace &space) {
     const StageShape &shape = costs.shapes()[stage.shape];
     // The first stage's last backward ends the pipelines, and its first forward
     // begins them: only stages before hide what a stage exchanges.
-    double sync = costs.syncSeconds({stage.begin, stage.end, stage.shape,
-                                     made.microbatch_size, stage.recompute},
-                                    space.min_replicas, mostTogether);
-    PassSeconds late = {sync, sync};
-    if (costs.syncOverlaps())
-      late = exposedSeconds(sync, stage.end - stage.begin, before, seconds);
+    ExchangeWays ways =
+        costs.exchangeWays({stage.begin, stage.end, stage.shape,
+                            made.microbatch_size, stage.recompute},
+                           holders);
+    // Without a second that hides anything, all ways are seen whole.
+    PassSeconds late =
+        costs.syncOverlaps()
+            ? exposedSeconds(ways, stage.end - stage.begin, before, seconds)
+            : exposedSeconds(ways, 1, {}, {});
     exposed.forward_s = std::max(exposed.forward_s, late.forward_s);
     exposed.backward_s = std::max(exposed.backward_s, late.backward_s);
     before += seconds;

@@ -19,6 +19,7 @@ UnitTableCosts::UnitTableCosts(const UnitTable &table, const Cluster &cluster,
   makeShapes([&](const StageShape &shape) {
     return extent == 0 || shape.deviceCount() == extent;
   });
+  findReach();
   for (const StageShape &shape : this->shapes()) {
     std::vector<unsigned> &devices = examples.emplace_back();
     // A class's devices stand node after node, so the first ones share a node.
@@ -100,44 +101,97 @@ int64_t UnitTableCosts::mostInFlight(const StageQuery &stage,
   return most;
 }
 
-double UnitTableCosts::syncSeconds(const StageQuery &stage, int64_t replicas,
-                                   int64_t mostTogether) const {
-  if (replicas < 2)
-    return 0;
-  double slowest = 0;
-  size_t position = 0;
-  for (const StageShape::Part &part : shapes()[stage.shape].parts) {
-    double share = shares[stage.shape][position];
-    position += part.count;
-    // Holders that do not find room in this node are reached over its links.
-    unsigned perNode = 0;
-    double near = 0, far = 0;
-    const MachineClass &own = classes()[part.machine_class];
+//===-- Exchanges ---------------------------------------------------------===//
+
+// Of holders behind relays, so many steps are taken in the number of nodes with
+// one holder: what bounds forget between two steps is small.
+static constexpr unsigned lonelySteps = 3;
+
+void UnitTableCosts::findReach() {
+  for (const Node &node : machines().nodes)
+    largestNode = std::max<double>(largestNode, node.device_count);
+  for (unsigned own = 0; own < classes().size(); ++own) {
+    Reach &reach = reaches.emplace_back();
     for (unsigned other = 0; other < classes().size(); ++other) {
-      if (classes()[other].node_make == own.node_make) {
-        perNode += classes()[other].per_node;
-        near = std::max(near, classes()
-                                  .link(part.machine_class, other, true)
-                                  .bandwidth_bytes_per_s);
-      }
-      far = std::max(far, classes()
-                              .link(part.machine_class, other, false)
-                              .bandwidth_bytes_per_s);
+      reach.far = std::max(
+          {reach.far, classes().link(own, other, false).bandwidth_bytes_per_s,
+           classes().link(other, own, false).bandwidth_bytes_per_s});
+      if (classes()[other].node_make != classes()[own].node_make)
+        continue;
+      reach.per_node += classes()[other].per_node;
+      reach.near = std::max(
+          reach.near, classes().link(own, other, true).bandwidth_bytes_per_s);
     }
-    double holders = static_cast<double>(replicas);
+    reach.near = std::max(reach.near, reach.far);
+  }
+}
+
+// docs/planner.md has the proof.
+ExchangeWays UnitTableCosts::exchangeRates(unsigned machineClass,
+                                           unsigned extent,
+                                           const StageHolders &holders) const {
+  const Reach &reach = reaches[machineClass];
+  double count = static_cast<double>(holders.replicas);
+  // Where one holder owns all, others send it theirs, and relays take part in
+  // that or do not.
+  bool isAlone = reach.per_node <= extent;
+  if (!holders.is_state_spread)
+    return {{(count - 1) / count / (isAlone ? reach.far : reach.near), 0}};
+  auto direct = [&](double together) -> ExchangeSeconds {
+    together = std::min(together, count);
+    return {((count - together) / reach.far + (together - 1) / reach.near) /
+                count,
+            0};
+  };
+  if (holders.most_together) {
     double together =
-        std::min(static_cast<double>(perNode) /
-                     static_cast<double>(shapes()[stage.shape].deviceCount()),
-                 static_cast<double>(mostTogether));
-    double outside = std::max(0.0, holders - together) / holders;
-    double inside = std::max(0.0, (holders - 1) / holders - outside);
-    double bytes = ranges->trainedBytes(stage.begin, stage.end, share);
-    double direct = outside / far + inside / std::max(near, far);
-    // Relays share what leaves the node; all else stays in it.
-    double among = std::max(1.0, std::min(together, holders));
-    double relayed =
-        outside / among / far + (1 - 1 / among) / std::max(near, far);
-    slowest = std::max(slowest, bytes * std::min(direct, relayed));
+        std::min({static_cast<double>(reach.per_node / extent), count,
+                  static_cast<double>(*holders.most_together)});
+    ExchangeWays ways = {direct(together)};
+    if (together > 1)
+      ways.push_back({(1 - 1 / together) / reach.near,
+                      (1 / together - 1 / count) / reach.far});
+    return ways;
+  }
+  // Other holders may have a device each.
+  ExchangeWays ways = {direct(1.0 + reach.per_node - extent)};
+  if (isAlone)
+    return ways;
+  double most = largestNode;
+  double nodes = static_cast<double>(machines().nodes.size());
+  double mostLonely =
+      std::clamp((nodes / count - 1 / most) / (1 - 1 / most), 0.0, 1.0);
+  for (unsigned step = 0; step < lonelySteps; ++step) {
+    double lonely = mostLonely * step / lonelySteps;
+    double lonelier = mostLonely * (step + 1) / lonelySteps;
+    auto relayed = [&](double alone) {
+      return std::max(0.0, (1 - alone) / most - 1 / count);
+    };
+    ways.push_back({std::max((1 - 1 / count - relayed(lonely)) / reach.near,
+                             lonely / reach.far),
+                    relayed(lonelier) / reach.far});
+  }
+  return ways;
+}
+
+ExchangeWays UnitTableCosts::exchangeWays(const StageQuery &stage,
+                                          const StageHolders &holders) const {
+  if (holders.replicas < 2)
+    return {ExchangeSeconds()};
+  const StageShape &shape = shapes()[stage.shape];
+  ExchangeWays slowest;
+  size_t position = 0;
+  for (const StageShape::Part &part : shape.parts) {
+    double bytes = ranges->trainedBytes(stage.begin, stage.end,
+                                        shares[stage.shape][position]);
+    position += part.count;
+    ExchangeWays ways =
+        exchangeRates(part.machine_class, shape.deviceCount(), holders);
+    slowest.resize(ways.size());
+    for (auto [longest, way] : llvm::zip_equal(slowest, ways)) {
+      longest.first_s = std::max(longest.first_s, bytes * way.first_s);
+      longest.second_s = std::max(longest.second_s, bytes * way.second_s);
+    }
   }
   return slowest;
 }

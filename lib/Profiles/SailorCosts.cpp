@@ -174,21 +174,21 @@ int64_t SailorCosts::mostInFlight(const StageQuery &stage, double) const {
 }
 
 // Its links are those between groups of GPUs, wherever these are.
-double SailorCosts::syncSeconds(const StageQuery &stage, int64_t replicas,
-                                int64_t) const {
-  if (replicas < 2)
-    return 0;
+ExchangeWays SailorCosts::exchangeWays(const StageQuery &stage,
+                                       const StageHolders &holders) const {
+  if (holders.replicas < 2)
+    return {ExchangeSeconds()};
   const StageShape::Part &part = shapes()[stage.shape].parts[0];
-  std::vector<SailorGroup> ring(replicas,
+  std::vector<SailorGroup> ring(holders.replicas,
                                 groupOf(part.machine_class, part.count));
   llvm::Expected<double> seconds =
       terms->ringSeconds(ring, stage.begin, stage.end);
   if (!seconds) {
     llvm::consumeError(seconds.takeError());
-    return unmeasured_s;
+    return {{unmeasured_s, 0}};
   }
   // Both ways together are one all-reduce.
-  return *seconds / 2;
+  return {{*seconds / 2, 0}};
 }
 
 std::vector<JudgedReplica>

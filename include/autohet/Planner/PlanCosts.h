@@ -18,6 +18,7 @@
 #include "autohet/Planner/MachineClasses.h"
 #include "llvm/ADT/SmallVector.h"
 #include <algorithm>
+#include <optional>
 
 namespace autohet {
 
@@ -46,6 +47,25 @@ struct StageQuery {
   unsigned shape = 0;
   int64_t microbatch_size = 1;
   bool recompute = false;
+};
+
+/// What exchanging a stage's gradients takes; new parameters take as long to
+/// come back.
+struct ExchangeSeconds {
+  double first_s = 0;  ///< what leaves under the last backward
+  double second_s = 0; ///< what relays pass on behind it
+
+  double total() const { return first_s + second_s; }
+};
+using ExchangeWays = llvm::SmallVector<ExchangeSeconds, 4>;
+
+/// Who holds a stage's parameters.
+struct StageHolders {
+  int64_t replicas = 1;
+  /// In one node; nothing: as many as there is room for.
+  std::optional<int64_t> most_together = std::nullopt;
+  /// Whether all own equal parts of the optimizer's state.
+  bool is_state_spread = true;
 };
 
 class PlanCosts {
@@ -96,13 +116,14 @@ public:
   /// even its parameters fit. `owned` is the part of the optimizer's state that
   /// lies in this replica.
   virtual int64_t mostInFlight(const StageQuery &stage, double owned) const = 0;
-  /// Sending the stage's gradients to their owners, where `replicas` hold its
-  /// parameters; new parameters take as long to come back. At best: with as
-  /// many holders in one node as there is room for, but no more than
-  /// `mostTogether`, directly or through relays.
-  virtual double syncSeconds(
-      const StageQuery &stage, int64_t replicas,
-      int64_t mostTogether = std::numeric_limits<int64_t>::max()) const = 0;
+  /// Sending the stage's gradients to their owners, directly or through relays.
+  /// At best: however a plan exchanges, and wherever the holders are, one of
+  /// these is seen for no longer. With `most_together` near what placement
+  /// reaches, but no bound.
+  virtual ExchangeWays exchangeWays(const StageQuery &stage,
+                                    const StageHolders &holders) const = 0;
+  /// The quickest of them.
+  double syncSeconds(const StageQuery &stage, int64_t replicas) const;
   /// Applying the optimizer to all parameters on all devices at once, at best.
   virtual double updateSeconds() const { return 0; }
   /// Whether gradients leave under the last backward, unit by unit.

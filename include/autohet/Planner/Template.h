@@ -84,12 +84,20 @@ struct TemplateSpace {
     return is_state_spread ? 1 / static_cast<double>(max_replicas) : 0;
   }
   bool allows(unsigned shape) const;
+  /// At best.
+  StageHolders holders() const {
+    return {min_replicas, std::nullopt, is_state_spread};
+  }
 };
 
 /// What of a stage's exchange nothing hides: new parameters come unit by unit
-/// before its first forward, gradients leave so behind its last backward.
-/// Stages before it give it `before`, and it computes for `own`.
-PassSeconds exposedSeconds(double sync_s, unsigned units,
+/// before its first forward, gradients leave so behind its last backward, and
+/// what relays have is passed on behind that. Stages before it give it
+/// `before`, and it computes for `own`.
+PassSeconds exposedSeconds(const ExchangeSeconds &exchange, unsigned units,
+                           const PassSeconds &before, const PassSeconds &own);
+/// Of the way that is seen least.
+PassSeconds exposedSeconds(llvm::ArrayRef<ExchangeSeconds> ways, unsigned units,
                            const PassSeconds &before, const PassSeconds &own);
 
 /// Fills in times and devices from sizes and stages.

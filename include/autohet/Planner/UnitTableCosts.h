@@ -34,9 +34,8 @@ public:
                         int64_t microbatchSize,
                         bool areApart = false) const override;
   int64_t mostInFlight(const StageQuery &stage, double owned) const override;
-  double syncSeconds(const StageQuery &stage, int64_t replicas,
-                     int64_t mostTogether =
-                         std::numeric_limits<int64_t>::max()) const override;
+  ExchangeWays exchangeWays(const StageQuery &stage,
+                            const StageHolders &holders) const override;
   double updateSeconds() const override;
   PlanEvaluation evaluate(const ResolvedPlan &plan, Schedule schedule,
                           llvm::StringRef stateOwner) const override;
@@ -51,6 +50,16 @@ public:
   PlanObjective planObjective() const override { return costs.planObjective(); }
 
 private:
+  /// A class's links at best, and the devices of its nodes.
+  struct Reach {
+    double near = 0, far = 0; ///< bytes/s: no less inside nodes than between
+    unsigned per_node = 0;
+  };
+
+  void findReach();
+  /// For a gradient of one byte.
+  ExchangeWays exchangeRates(unsigned machineClass, unsigned extent,
+                             const StageHolders &holders) const;
   Link linkBetween(unsigned fromClass, unsigned toClass, bool areApart) const {
     return areApart ? classes().link(fromClass, toClass, false)
                     : classes().bestLink(fromClass, toClass);
@@ -60,6 +69,8 @@ private:
   unsigned extent;
   std::unique_ptr<UnitRanges> ranges;
   double memoryFraction;
+  std::vector<Reach> reaches; ///< of each class
+  double largestNode = 0;     ///< devices
   /// Any devices that the shape stands for: they all cost the same.
   std::vector<std::vector<unsigned>> examples;
   std::vector<std::vector<double>> shares; ///< of each shape's devices

@@ -53,9 +53,8 @@ public:
                               bool areApart = false) const override;
   bool transfersOverlap() const override { return false; }
   int64_t mostInFlight(const StageQuery &stage, double owned) const override;
-  double syncSeconds(const StageQuery &stage, int64_t replicas,
-                     int64_t mostTogether =
-                         std::numeric_limits<int64_t>::max()) const override;
+  ExchangeWays exchangeWays(const StageQuery &stage,
+                            const StageHolders &holders) const override;
   bool syncOverlaps() const override { return false; }
   PlanEvaluation evaluate(const ResolvedPlan &plan, Schedule schedule,
                           llvm::StringRef stateOwner) const override;
