@@ -409,7 +409,7 @@ def Exec_RecordOp : Exec_Command<"record"> {
 def Exec_WaitOp : Exec_Command<"wait"> {
   let summary = "Waits until an event is set for the command's microbatch";
   let description = [{
-    A negative microbatch is one of the step before, of a `once` event the step
+    A negative microbatch is one of a step before, of a `once` event the step
     before itself (in a loop, too); before the first step all is done.
 
     Example:

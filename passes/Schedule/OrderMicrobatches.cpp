@@ -327,13 +327,11 @@ LogicalResult ProgramEmitter::emit() {
 
   Location loc = func.getLoc();
   exec::HookOp::create(compute->builder, loc, "begin", 0);
-  auto has = [&](Part part) {
-    return llvm::any_of(func.getBody().front(),
-                        [&](Operation &op) { return partOf(&op) == part; });
-  };
-  if (failed(has(Part::Backward) || has(Part::Update)
-                 ? emitTraining(/*peels=*/has(Part::Reduce))
-                 : emitLoop(0, count, {{Part::Forward, 0}})))
+  bool reduces = llvm::any_of(func.getBody().front(), [](Operation &op) {
+    return partOf(&op) == Part::Reduce;
+  });
+  if (failed(trains ? emitTraining(/*peels=*/reduces)
+                    : emitLoop(0, count, {{Part::Forward, 0}})))
     return failure();
   exec::HookOp::create(compute->builder, loc, "end", 0);
 

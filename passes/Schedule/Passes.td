@@ -121,6 +121,25 @@ def PlanMemory : Pass<"exec-plan-memory", "::mlir::ModuleOp"> {
   let dependentDialects = ["::autohet::exec::ExecDialect"];
 }
 
+def VerifyOrder : Pass<"exec-verify-order", "::mlir::ModuleOp"> {
+  let summary = "Proves that nothing is overwritten while it is still read";
+  let description = [{
+    *Requires:* the programs of all ranks, with planned memory (`exec-plan-memory`).
+
+    *Does:* walks `steps` steps of all programs together and follows, by vector
+    clocks, what each command knows to be over: through its stream's order, events,
+    messages and the agreement. It is an error where a command writes bytes that
+    another may still read or write, or reads bytes that may not be written yet, or
+    that hold another microbatch or another buffer's value: whatever the timing.
+
+    *Ensures* nothing is changed. For tests: the walk takes time and memory with
+    the number of microbatches.
+  }];
+  let options = [
+    Option<"steps", "steps", "int64_t", "3", "Steps (in inference: batches) that are walked">,
+  ];
+}
+
 def PrintMemory : Pass<"exec-print-memory", "::mlir::ModuleOp"> {
   let summary = "Prints what each device's memory is for";
   let description = [{

@@ -47,7 +47,9 @@ int64_t ProgramEmitter::slotsOf(Value root) {
     }
   int64_t slots = isKept && isForward ? inFlight : 1;
   // One more lets the next microbatch arrive, or the last leave, meanwhile.
-  return std::min(count, slots + (isMoved ? 1 : 0));
+  slots += isMoved ? 1 : 0;
+  // Training ends a step before the next one begins.
+  return trains ? std::min(count, slots) : slots;
 }
 
 Value ProgramEmitter::bufferOf(Value value) {

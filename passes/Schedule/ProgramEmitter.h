@@ -88,6 +88,9 @@ public:
     headStart =
         std::min<int64_t>(info.getStages() - 1 - info.getStage(), count);
     inFlight = isGPipe ? count : std::min(headStart + 1, count);
+    trains = llvm::any_of(func.getBody().front(), [](Operation &op) {
+      return partOf(&op) == Part::Backward || partOf(&op) == Part::Update;
+    });
   }
 
   LogicalResult emit();
@@ -164,6 +167,7 @@ private:
   exec::ProgramOp program;
   int64_t count, headStart, inFlight;
   bool isGPipe, inLoop = false;
+  bool trains; ///< else microbatches follow one another from step to step
 
   std::optional<Stream> compute, receive, send;
   std::optional<Stream> relay; ///< sends on what the computing stream leaves

@@ -75,13 +75,16 @@ void InferenceRun::load(const std::string &folder) {
                         options.steps ? uint64_t(*options.steps)
                                       : feeder->fileBatches(),
                         "number of batches");
+  window = std::make_unique<BatchWindow>(program, link, batches);
 }
 
 void InferenceRun::run() {
   __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_RUNNING),
                    __ATOMIC_RELAXED);
+  reportedNs = monotonicNs();
   for (uint64_t batch = 0; batch < batches; ++batch)
     runBatch(batch);
+  walker->drain();
   if (!outputFile.empty() && !outputFile.isPerStep())
     save(0);
   if (isFirstRank())
@@ -92,25 +95,41 @@ void InferenceRun::run() {
                    __ATOMIC_RELAXED);
 }
 
-void InferenceRun::runBatch(uint64_t batch) {
-  uint64_t begin = monotonicNs();
+static Pass passOf(uint64_t batch, uint64_t seed) {
   Pass pass;
   pass.step = batch;
   pass.seed = seed;
   pass.updates = false;
   pass.evaluates = true;
-  walker->run(pass);
-  // Slots are counted anew in each batch: the next one's first messages would
-  // arrive where this one's last are still read. Other ranks go on meanwhile.
-  walker->drain();
-  if (outputFile.isPerStep())
+  return pass;
+}
+
+void InferenceRun::runBatch(uint64_t batch) {
+  window->beforeBatch(batch);
+  // While this batch is computed, the next one's first messages arrive: unless
+  // its outputs must be gathered in between.
+  Pass next = passOf(batch + 1, seed);
+  bool goesOn = batch + 1 < batches && !outputFile.isPerStep();
+  walker->run(passOf(batch, seed), goesOn ? &next : nullptr);
+  window->afterBatch(batch);
+  if (outputFile.isPerStep()) {
+    walker->drain();
     save(batch);
-  if (!isFirstRank() || !options.logEvery)
-    return;
+  }
+  report(batch);
+}
+
+/// The pace since the line before: batches are on their way in several devices
+/// at once.
+void InferenceRun::report(uint64_t batch) {
   bool isLast = batch + 1 == batches;
-  if (batch % options.logEvery && !isLast)
+  if (!isFirstRank() || !options.logEvery ||
+      (batch % options.logEvery && !isLast))
     return;
-  double seconds = (monotonicNs() - begin) * 1e-9;
+  uint64_t now = monotonicNs();
+  double seconds = (now - reportedNs) * 1e-9 / double(batch + 1 - reported);
+  reportedNs = now;
+  reported = batch + 1;
   printf("batch %llu/%llu  %.3g ms  %.4g samples/s\n",
          (unsigned long long)batch + 1, (unsigned long long)batches,
          seconds * 1e3, program.header().global_batch / seconds);

@@ -2,13 +2,16 @@
 //
 // The program of a model that is only computed: no labels, no agreement, no
 // update. It walks the same commands as training does, once a global batch of
-// its inputs, and hands out what the model gives.
+// its inputs, and hands out what the model gives. Batches follow one another
+// through a pipeline without a pause: events and slots count on from batch to
+// batch.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef AUTOHET_RUNTIME_CORE_INFERENCE_H
 #define AUTOHET_RUNTIME_CORE_INFERENCE_H
 
+#include "core/BatchWindow.h"
 #include "core/Gather.h"
 #include "core/Options.h"
 #include "core/OutputFiles.h"
@@ -39,6 +42,7 @@ private:
 
   void load(const std::string &folder);
   void runBatch(uint64_t batch);
+  void report(uint64_t batch);
   void save(uint64_t batch);
   bool isFirstRank() const { return program.header().rank == 0; }
 
@@ -51,7 +55,10 @@ private:
   std::unique_ptr<Trace> trace;
   std::unique_ptr<Feeder> feeder;
   std::unique_ptr<Walker> walker;
+  std::unique_ptr<BatchWindow> window;
   uint64_t batches = 1;
+  /// Batches that a line has told of, and when it did.
+  uint64_t reported = 0, reportedNs = 0;
   std::vector<Piece> outputs;
 };
 

@@ -16,15 +16,15 @@ NonfiniteSearch::NonfiniteSearch(Memory &memory)
       receives[command.args[3]] = &command;
 }
 
-bool NonfiniteSearch::lookAtBuffer(uint32_t index, int64_t microbatch,
+bool NonfiniteSearch::lookAtBuffer(uint32_t index, int64_t microbatchOfAll,
                                    const std::string &how) {
   const ah_buffer &buffer = program.buffers[index];
   if (buffer.dtype != AH_F32 || buffer.space == AH_SPACE_CONSTANT ||
-      buffer.space == AH_SPACE_SCALAR || microbatch < 0)
+      buffer.space == AH_SPACE_SCALAR || microbatchOfAll < 0)
     return false;
   int64_t elements = std::min<int64_t>(buffer.bytes / 4,
                                        elementCount(buffer.shape, buffer.rank));
-  std::vector<char> bytes = memory.read(index, elements * 4, microbatch);
+  std::vector<char> bytes = memory.read(index, elements * 4, microbatchOfAll);
   for (int64_t element = 0; element < elements; ++element) {
     float value;
     memcpy(&value, bytes.data() + 4 * element, 4);
@@ -47,7 +47,8 @@ void NonfiniteSearch::lookAtParameters() {
                    "a parameter that was so before the step");
 }
 
-void NonfiniteSearch::look(const ah_command &command, int64_t microbatch) {
+void NonfiniteSearch::look(const ah_command &command, int64_t microbatch,
+                           uint64_t firstMicrobatch) {
   std::lock_guard<std::mutex> lock(mutex);
   if (!found.empty())
     return;
@@ -75,7 +76,7 @@ void NonfiniteSearch::look(const ah_command &command, int64_t microbatch) {
   how += format(", microbatch %lld", (long long)microbatch);
   for (unsigned operand = 0; operand < subject->operand_count; ++operand)
     if (lookAtBuffer(program.operands[subject->first_operand + operand],
-                     microbatch, how)) {
+                     int64_t(firstMicrobatch) + microbatch, how)) {
       isReceived = command.kind == AH_WAIT;
       return;
     }

@@ -20,7 +20,9 @@ public:
 
   /// Parameters that were bad before the step.
   void lookAtParameters();
-  void look(const ah_command &command, int64_t microbatch);
+  /// `firstMicrobatch`: of the pass, among those of all passes.
+  void look(const ah_command &command, int64_t microbatch,
+            uint64_t firstMicrobatch);
   /// Empty, or "NaN in buffer 'x', element 3, made by LAUNCH 'y', microbatch
   /// 2".
   std::string finding();
@@ -28,7 +30,7 @@ public:
   bool beganHere();
 
 private:
-  bool lookAtBuffer(uint32_t buffer, int64_t microbatch,
+  bool lookAtBuffer(uint32_t buffer, int64_t microbatchOfAll,
                     const std::string &how);
 
   Memory &memory;

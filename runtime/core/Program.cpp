@@ -309,9 +309,8 @@ private:
                        int64_t highest) {
     lowest += command.microbatch;
     highest += command.microbatch;
-    // A wait may look back into the step before; see ah_event.
-    need(lowest >=
-             (command.kind == AH_WAIT ? -int64_t(header.microbatches) : 0),
+    // A wait may look back into steps before; see ah_event.
+    need(command.kind == AH_WAIT || lowest >= 0,
          "works for a microbatch before the first");
     need(highest < header.microbatches,
          "works for a microbatch after the last");

@@ -328,9 +328,9 @@ void Trainer::output(const Pass &pass, uint32_t index, uint64_t microbatch,
   outputs.push_back(readOutput(memory, index, microbatch, from));
 }
 
-void Trainer::scan(const Pass &, const ah_command &command,
+void Trainer::scan(const Pass &pass, const ah_command &command,
                    int64_t microbatch) {
-  search->look(command, microbatch);
+  search->look(command, microbatch, pass.firstMicrobatch);
 }
 
 void Trainer::stopAtNonfinite(const Pass &failed) {

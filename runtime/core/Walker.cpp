@@ -57,10 +57,17 @@ Walker::~Walker() {
   transfers.reset();
 }
 
-void Walker::run(const Pass &pass) {
-  uint64_t number = begun;
+void Walker::publish(const Pass &pass) {
+  std::lock_guard<std::mutex> lock(mutex);
+  slot(begun) = pass;
+  slot(begun).firstMicrobatch = begun * program.header().microbatches;
+  ++begun;
+}
+
+void Walker::run(const Pass &pass, const Pass *next) {
+  uint64_t number = walked++;
   {
-    // The slot is free when every stream has ended the pass before the last.
+    // Every stream has ended the pass before the last: the ring has room.
     std::unique_lock<std::mutex> lock(mutex);
     changed.wait(lock, [&] {
       if (stopped)
@@ -80,11 +87,10 @@ void Walker::run(const Pass &pass) {
       pass.labelCount ? static_cast<float>(1.0 / double(pass.labelCount))
                       : 1.0f;
   __atomic_store_n(&link.board->step, pass.step, __ATOMIC_RELAXED);
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    slot(number) = pass;
-    begun = number + 1;
-  }
+  if (begun == number)
+    publish(pass);
+  if (next)
+    publish(*next);
   if (finished.size() > 1)
     changed.notify_all();
   walk(0, number);
@@ -98,7 +104,7 @@ void Walker::drain() {
       if (stopped)
         return true;
       for (uint64_t ended : finished)
-        if (ended < begun)
+        if (ended < walked)
           return false;
       return true;
     });
@@ -190,7 +196,9 @@ void Walker::walk(uint32_t stream, uint64_t number) {
 void Walker::execute(uint32_t stream, const ah_command &command,
                      int64_t microbatch, uint64_t number, Pass &pass) {
   const ah_device_table &device = memory.table;
-  auto at = [&](unsigned index) { return operand(command, index, microbatch); };
+  auto at = [&](unsigned index) {
+    return operand(command, index, pass.firstMicrobatch + microbatch);
+  };
   int64_t argument = command.args[0];
   switch (command.kind) {
   case AH_LAUNCH: {
@@ -315,7 +323,7 @@ uint64_t Walker::eventValue(int64_t event, uint64_t number, int64_t microbatch,
                             const ah_command &command) const {
   if (program.events[event].once_a_step)
     return number + 1 + std::min<int64_t>(command.microbatch, 0);
-  return number * program.header().microbatches + microbatch + 1;
+  return slot(number).firstMicrobatch + microbatch + 1;
 }
 
 void Walker::setEvent(uint32_t event, uint64_t value) {

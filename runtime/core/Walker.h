@@ -3,8 +3,9 @@
 // One thread walks each stream; the caller's thread walks the first, so a
 // program of one stream starts no thread. A *pass* is one walk over all
 // streams: a training step, an evaluation, or a second look at a step. Streams
-// may run one pass apart (new parameters travel under the next forward), which
-// is why a pass's numbers live in a small ring.
+// may run one pass apart (new parameters travel under the next forward, what
+// the next batch computes with arrives under this one), which is why a pass's
+// numbers live in a small ring.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +36,8 @@ struct Pass {
   bool evaluates = false;
   /// Look at every result for NaN and infinity.
   bool scans = false;
+  /// Set by the walker: microbatches of all passes before.
+  uint64_t firstMicrobatch = 0;
   /// Set by the agreement.
   bool gateOpen = false;
   /// The numbers of this step's UPDATE commands; `clip` set by the agreement.
@@ -66,12 +69,13 @@ public:
   ~Walker();
 
   /// Walks the first stream through one pass; others may still be walking it
-  /// when this returns. Throws the first failure of any stream.
-  void run(const Pass &pass);
+  /// when this returns, or already the `next` one, where that is known. Throws
+  /// the first failure of any stream.
+  void run(const Pass &pass, const Pass *next = nullptr);
   /// Waits until all streams have ended all passes.
   void drain();
   /// The pass that `run` has walked last, with what was agreed.
-  const Pass &lastPass() const { return slot(begun - 1); }
+  const Pass &lastPass() const { return slot(walked - 1); }
 
 private:
   struct Event {
@@ -87,12 +91,13 @@ private:
   void execute(uint32_t stream, const ah_command &command, int64_t microbatch,
                uint64_t number, Pass &pass);
   void streamThread(uint32_t stream);
+  /// Slots go round over all microbatches of all passes, as events count: what
+  /// had a slot before is the microbatch that the wait for it names.
   void *operand(const ah_command &command, unsigned index,
-                int64_t microbatch) const {
+                uint64_t microbatchOfAll) const {
     const Operand &o = operands[command.first_operand + index];
-    return o.slots == 1
-               ? o.base
-               : o.base + uint64_t(microbatch) % o.slots * o.slotStride;
+    return o.slots == 1 ? o.base
+                        : o.base + microbatchOfAll % o.slots * o.slotStride;
   }
   uint64_t eventValue(int64_t event, uint64_t number, int64_t microbatch,
                       const ah_command &command) const;
@@ -100,8 +105,11 @@ private:
   void waitEvent(const ah_command &command, uint64_t value);
   void stop(ah_status status, const std::string &text);
   void throwIfStopped();
-  Pass &slot(uint64_t number) { return passes[number % 2]; }
-  const Pass &slot(uint64_t number) const { return passes[number % 2]; }
+  void publish(const Pass &pass);
+  // The pass that streams are behind in, the first stream's, and the next.
+  static constexpr unsigned ringSize = 3;
+  Pass &slot(uint64_t number) { return passes[number % ringSize]; }
+  const Pass &slot(uint64_t number) const { return passes[number % ringSize]; }
 
   Memory &memory;
   const Program &program;
@@ -116,8 +124,9 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   std::atomic<int> sleepers{0};
-  Pass passes[2];
-  uint64_t begun = 0;             // passes released to the streams
+  Pass passes[ringSize];
+  uint64_t walked = 0;            // passes of the first stream
+  uint64_t begun = 0;             // passes released to the other streams
   std::vector<uint64_t> finished; // passes ended, a stream
   bool leaving = false;
   std::atomic<bool> stopped{false};

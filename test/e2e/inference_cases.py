@@ -1,10 +1,12 @@
 """A model that is only computed gives the same outputs on any devices.
 
-    inference_cases.py WORK [--models gpt,llama] [--plans all]
+    inference_cases.py WORK [--models gpt,llama] [--plans all] [--batches N]
     inference_cases.py WORK --golden CASE [--cluster FILE --global-batch N]
 
-The first form compares two batches of each model under plans by hand (plans.py) with
-one device, sample by sample in the order of the file. The second compares with
+The first form compares each model under plans by hand (plans.py) with one device,
+sample by sample in the order of the file. Batches follow one another through the
+stages, so there are enough of them, an odd number, to go round every buffer and to
+reach the bound on how far a stage runs ahead. The second compares with
 PyTorch's outputs in CASE: one device, and the plans that the planner finds for each
 objective.
 """
@@ -21,7 +23,7 @@ from harness import Checks, Tensors, ToolFailed, read_safetensors, tool, write_s
 from torch_cases import LOGITS
 
 SAME = 1e-5  # of the tensor's largest element
-BATCHES = 2
+BATCHES = 67  # of one microbatch, two blocks of a rank's window are 64
 DEFAULT_PLANS = "pipeline3,extents-1-2,replicas-microbatch-4-2,microbatches2-stages3,all-at-once"
 
 
@@ -42,12 +44,12 @@ def compare(checks: Checks, kind: str, found: Tensors, expected: Tensors, tolera
             checks.near(kind, name, found[name], tensor, tolerance, relative_to=float(abs(tensor).max()))
 
 
-def by_hand(name: str, work: str, plan_names: str) -> Checks:
+def by_hand(name: str, work: str, plan_names: str, batches: int) -> Checks:
     checks, folder = Checks(), os.path.join(work, name)
     os.makedirs(folder, exist_ok=True)
     model, inputs = os.path.join(folder, "model.onnx"), os.path.join(folder, "inputs.safetensors")
     models.write_model(name, model)
-    models.write_data(name, folder, plans.GLOBAL_BATCH, BATCHES)
+    models.write_data(name, folder, plans.GLOBAL_BATCH, batches)
     whole = f"--microbatch={plans.GLOBAL_BATCH}"
     table = json.loads(tool("autohet-compile", model, "--mode=inference", whole, "--emit=units"))
     checks.equal("a table of units without a backward", table.get("forward_only"), True)
@@ -88,6 +90,7 @@ def main() -> None:
     parser.add_argument("work")
     parser.add_argument("--models", default="gpt,llama")
     parser.add_argument("--plans", default=DEFAULT_PLANS)
+    parser.add_argument("--batches", type=int, default=BATCHES)
     parser.add_argument("--golden", metavar="CASE")
     parser.add_argument("--cluster")
     parser.add_argument("--global-batch", type=int)
@@ -97,7 +100,7 @@ def main() -> None:
         total.add(options.golden, golden(options.golden, options.work, options.cluster, options.global_batch))
     else:
         for name in options.models.split(","):
-            total.add(name, by_hand(name, options.work, ",".join(plans.PLANS) if options.plans == "all" else options.plans))
+            total.add(name, by_hand(name, options.work, ",".join(plans.PLANS) if options.plans == "all" else options.plans, options.batches))
     total.finish()
 
 

@@ -37,16 +37,19 @@ struct RecordingClient : StepClient {
 struct Runner {
   ah_board board = {};
   RecordingClient client;
-  std::string run(ProgramBuilder &builder, unsigned passes = 1) {
+  /// `announces`: each pass but the last says what follows it.
+  std::string run(ProgramBuilder &builder, unsigned passes = 1,
+                  bool announces = false) {
     Program program(builder.build());
     Memory memory(program, *ah_cpu_device_table(), 0);
     ah_worker_link link = {sizeof link, 0, nullptr, nullptr, &board};
     try {
       Walker walker(memory, client, link, nullptr);
       for (unsigned pass = 0; pass < passes; ++pass) {
-        Pass p;
+        Pass p, next;
         p.step = pass;
-        walker.run(p);
+        next.step = pass + 1;
+        walker.run(p, announces && pass + 1 < passes ? &next : nullptr);
       }
       walker.drain();
     } catch (const Error &error) {
@@ -114,6 +117,39 @@ TEST(Walker, StreamsMeetAtEvents) {
   EXPECT_EQ(runner.run(b, 50), "no error");
   ASSERT_EQ(runner.client.calls.size(), 150u);
   EXPECT_EQ(runner.client.calls[148], "output 1 1");
+}
+
+TEST(Walker, SlotsGoRoundFromPassToPass) {
+  // Three microbatches a pass through two slots: what the next pass makes first
+  // must not lie where this one's last is still to be taken.
+  ProgramBuilder b;
+  b.batch(3, 1);
+  b.port(b.outputs, "y", AH_F32, {});
+  uint32_t y = b.buffer("y", AH_SPACE_ARENA, AH_F32, {}, 2);
+  uint32_t kernel = b.kernel(
+      [](void *const *operands, ah_kernel_context *context) -> int64_t {
+        *(float *)operands[0] = context->step * 3 + context->first_sample;
+        return 0;
+      });
+  uint32_t made = b.event("made"), taken = b.event("taken");
+  b.stream("compute");
+  b.command(AH_LOOP, "loop", {}, {0, 3});
+  b.command(AH_WAIT, "made", {}, {made});
+  b.command(AH_OUTPUT, "give", {y}, {0});
+  b.command(AH_RECORD, "taken", {}, {taken});
+  b.command(AH_END_LOOP, "end");
+  b.stream("make");
+  b.command(AH_LOOP, "loop", {}, {0, 3});
+  b.command(AH_WAIT, "free", {}, {taken}, -2);
+  b.command(AH_LAUNCH, "make", {y}, {kernel});
+  b.command(AH_RECORD, "made", {}, {made});
+  b.command(AH_END_LOOP, "end");
+  Runner runner;
+  EXPECT_EQ(runner.run(b, 101, /*announces=*/true), "no error");
+  ASSERT_EQ(runner.client.calls.size(), 303u);
+  for (unsigned call = 0; call < 303; ++call)
+    EXPECT_EQ(runner.client.calls[call],
+              format("output %u %u", call % 3, call));
 }
 
 TEST(Walker, FirstFailureStopsAllStreamsAndIsNamed) {

@@ -10,8 +10,9 @@
  * A program is a few streams, each an ordered list of commands, walked by one
  * thread each. Streams meet only at events. One loop over microbatches keeps a
  * program's size independent of their number: a command inside it works for
- * microbatch `i + microbatch`, one outside for an absolute one, and a buffer
- * with k slots gives microbatch m the slot m mod k.
+ * microbatch `i + microbatch`, one outside for an absolute one. A buffer with k
+ * slots gives microbatch m of walk w the slot (w * microbatches + m) mod k: as
+ * events count, so that slots go round from walk to walk without a gap.
  *
  *===----------------------------------------------------------------------===*/
 
