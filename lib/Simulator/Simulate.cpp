@@ -17,6 +17,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <queue>
 
 namespace autohet {
@@ -29,6 +30,9 @@ struct Posted {
   int64_t value = 0;
   const SimCommand *command = nullptr;
   int64_t microbatch = 0, step = 0;
+  /// Of a send: when it departs, which a small message does unasked.
+  std::optional<double> start_s = std::nullopt;
+  double arrival_s = 0;
 };
 
 /// Messages of a channel match in their order.
@@ -262,6 +266,8 @@ private:
     Posted posted = {
         now,      command.event, eventValue(cursor, command, microbatch),
         &command, microbatch,    cursor.step};
+    if (isSend && command.bytes <= options.eager_bytes)
+      depart(from, to, posted);
     (isSend ? channel.sends : channel.receives).push_back(posted);
     if (channel.sends.empty() || channel.receives.empty())
       return;
@@ -269,22 +275,28 @@ private:
     channel.sends.pop_front();
     channel.receives.pop_front();
 
-    // A small message has left already when the receiver comes for it.
-    bool isEager = send.command->bytes <= options.eager_bytes;
-    double ready = isEager ? send.time : std::max(send.time, receive.time);
-    const Link &link = program.link(from, to);
-    double &free = link_free_s[from * program.devices.size() + to];
-    double start =
-        passNics(from, to, std::max(ready, free), send.command->bytes);
-    free = start + send.command->bytes / link.bandwidth_bytes_per_s;
-    double arrival = std::max(now, free + link.latency_s);
+    if (!send.start_s)
+      depart(from, to, send);
+    double arrival = std::max(now, send.arrival_s);
     result.transfers.push_back({from, to, send.command->name, send.microbatch,
-                                send.command->bytes, start, arrival,
+                                send.command->bytes, *send.start_s, arrival,
                                 endOf(send), endOf(receive)});
-    at(std::max(now, free),
-       [this, from, send] { setEvent(from, send.event, send.value); });
     at(arrival,
        [this, to, receive] { setEvent(to, receive.event, receive.value); });
+  }
+
+  /// The message takes its turn on the link; its buffer is free when it has
+  /// left.
+  void depart(unsigned from, unsigned to, Posted &send) {
+    const Link &link = program.link(from, to);
+    double &free = link_free_s[from * program.devices.size() + to];
+    double start = passNics(from, to, std::max(now, free), send.command->bytes);
+    send.start_s = start;
+    free = start + send.command->bytes / link.bandwidth_bytes_per_s;
+    send.arrival_s = free + link.latency_s;
+    at(free, [this, from, event = send.event, value = send.value] {
+      setEvent(from, event, value);
+    });
   }
 
   static SimTransfer::End endOf(const Posted &posted) {

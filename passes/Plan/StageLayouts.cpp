@@ -148,22 +148,22 @@ StageSharder::exchangeSlices(const Locals &flat, ArrayRef<het::Part> slices) {
   SmallVector<Locals> all(size, Locals(size));
   for (unsigned rank = 0; rank < size; ++rank) {
     auto type = typeOf(flat[rank]);
-    auto slice = [&](unsigned owner) {
-      return createSlice(on(rank), loc, flat[rank],
-                         Box(type, 0, slices[owner]));
-    };
-    all[rank][rank] = slice(rank);
+    // All slices first: behind a send, a kernel would wait for it to be
+    // received, which nobody does before having sent.
+    Locals own;
+    for (const het::Part &part : slices)
+      own.push_back(createSlice(on(rank), loc, flat[rank], Box(type, 0, part)));
+    all[rank][rank] = own[rank];
     for (unsigned other = 0; other < size; ++other)
       if (other != rank)
-        dist::SendOp::create(on(rank), loc, slice(other), ranks[other], channel,
+        dist::SendOp::create(on(rank), loc, own[other], ranks[other], channel,
                              true);
-    auto own =
-        RankedTensorType::get({slices[rank].size}, type.getElementType());
     for (unsigned other = 0; other < size; ++other)
       if (other != rank)
-        all[rank][other] = dist::RecvOp::create(on(rank), loc, own,
-                                                ranks[other], channel, true)
-                               .getResult();
+        all[rank][other] =
+            dist::RecvOp::create(on(rank), loc, own[rank].getType(),
+                                 ranks[other], channel, true)
+                .getResult();
   }
   return all;
 }

@@ -161,6 +161,29 @@ TEST(Simulate, LargeMessagesWaitForTheReceiver) {
   EXPECT_EQ(run(program, options).end_s, 5);
 }
 
+// Both send and wait until that has left before they receive.
+TEST(Simulate, SmallMessagesLeaveUnasked) {
+  SimProgram program;
+  program.links.assign(4, {1e6, 1});
+  auto device = [&](const char *name, unsigned peer) {
+    SimCommand send = on(SimCommandKind::Send, 0);
+    SimCommand receive = on(SimCommandKind::Receive, 1);
+    send.peer = receive.peer = peer;
+    send.bytes = receive.bytes = 2e6;
+    return SimDevice{name,
+                     1,
+                     {{"sent", false}, {"there", false}},
+                     {{"s",
+                       {send, on(SimCommandKind::Wait, 0), receive,
+                        on(SimCommandKind::Wait, 1)}}}};
+  };
+  program.devices = {device("n0/0", 1), device("n1/0", 0)};
+  SimOptions options;
+  options.eager_bytes = 1e7;
+  EXPECT_EQ(run(program, options).end_s, 3);
+  EXPECT_TRUE(llvm::errorToBool(simulate(program).takeError()));
+}
+
 TEST(Simulate, DeadlocksAreExplained) {
   SimProgram program;
   program.links.assign(4, {1e6, 0});
