@@ -105,6 +105,18 @@ std::optional<Precision> parsePrecision(llvm::StringRef name) {
   return std::nullopt;
 }
 
+double DeviceKind::seconds(const Work &work) const {
+  auto at = [&](double flops, double rate) {
+    return flops / (rate > 0 ? rate : flops_per_s);
+  };
+  double time = work.commands * overhead_s + at(work.flops, flops_per_s) +
+                at(work.attention_flops, attention_flops_per_s) +
+                at(work.elementwise_flops, elementwise_flops_per_s);
+  if (memory_bandwidth_bytes_per_s > 0)
+    time += work.traffic_bytes / memory_bandwidth_bytes_per_s;
+  return time;
+}
+
 llvm::Error Cluster::usePrecision(Precision precision) {
   if (precision == Precision::FP32)
     return llvm::Error::success();
@@ -117,6 +129,11 @@ llvm::Error Cluster::usePrecision(Precision precision) {
                                                : kind.flops_fp16_per_s;
     if (used[index] && rate == 0)
       unable.push_back(kind.name);
+    // Attention gains as products do, other arithmetic not at all.
+    if (kind.elementwise_flops_per_s == 0)
+      kind.elementwise_flops_per_s = kind.flops_per_s;
+    if (kind.attention_flops_per_s > 0)
+      kind.attention_flops_per_s *= rate / kind.flops_per_s;
     kind.flops_per_s = rate;
   }
   if (unable.empty())

@@ -83,6 +83,10 @@ private:
              what);
     positive(reader, "flops_fp16", kind.flops_fp16_per_s, plausibleFlops, false,
              what);
+    positive(reader, "attention_flops", kind.attention_flops_per_s,
+             plausibleFlops, false, what);
+    positive(reader, "elementwise_flops", kind.elementwise_flops_per_s,
+             plausibleFlops, false, what);
     positive(reader, "memory_bandwidth", kind.memory_bandwidth_bytes_per_s,
              plausibleBandwidth, false, what);
     positive(reader, "price", kind.usd_per_hour, plausiblePrice, false, what);

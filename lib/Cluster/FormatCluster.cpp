@@ -96,6 +96,10 @@ static void writeKind(const DeviceKind &kind, llvm::raw_ostream &os) {
   rate("flops", kind.flops_per_s, Dimension::FlopsPerSecond);
   rate("flops_bf16", kind.flops_bf16_per_s, Dimension::FlopsPerSecond);
   rate("flops_fp16", kind.flops_fp16_per_s, Dimension::FlopsPerSecond);
+  rate("attention_flops", kind.attention_flops_per_s,
+       Dimension::FlopsPerSecond);
+  rate("elementwise_flops", kind.elementwise_flops_per_s,
+       Dimension::FlopsPerSecond);
   rate("memory_bandwidth", kind.memory_bandwidth_bytes_per_s,
        Dimension::BytesPerSecond);
   os << "    overhead: " << exact(kind.overhead_s, Dimension::Seconds) << "\n";

@@ -17,8 +17,8 @@ namespace autohet {
 // Of the peak: products in vector units, in matrix units, and memory traffic.
 static constexpr double vectorEfficiency = 0.85, matrixEfficiency = 0.55,
                         memoryEfficiency = 0.8;
-// Launching a unit's kernels.
-static constexpr double launchOverhead_s = 50e-6;
+// Launching a kernel.
+static constexpr double launchOverhead_s = 5e-6;
 
 namespace {
 

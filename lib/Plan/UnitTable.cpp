@@ -15,11 +15,10 @@ namespace autohet {
 
 bool Unit::operator==(const Unit &other) const {
   auto fields = [](const Unit &unit) {
-    return std::tie(unit.id, unit.parameters, unit.forward_flops,
-                    unit.backward_flops, unit.forward_traffic_bytes,
-                    unit.backward_traffic_bytes, unit.activation_bytes,
-                    unit.workspace_bytes, unit.gradient_workspace_bytes,
-                    unit.divisible, unit.all_reduce_bytes, unit.successors);
+    return std::tie(unit.id, unit.parameters, unit.forward, unit.backward,
+                    unit.activation_bytes, unit.workspace_bytes,
+                    unit.gradient_workspace_bytes, unit.divisible,
+                    unit.all_reduce_bytes, unit.successors);
   };
   return fields(*this) == fields(other);
 }
@@ -31,20 +30,47 @@ std::optional<unsigned> UnitTable::find(llvm::StringRef id) const {
   return std::nullopt;
 }
 
-double UnitTable::parameterBytes(unsigned unit) const {
+double UnitTable::parameterBytes(const Unit &unit) const {
   double bytes = 0;
-  for (unsigned parameter : units[unit].parameters)
+  for (unsigned parameter : unit.parameters)
     bytes += parameters[parameter].bytes;
   return bytes;
 }
 
 //===-- Writing -----------------------------------------------------------===//
 
+/// The quantities that a file may give, by their names in it.
+static constexpr std::pair<llvm::StringLiteral, double Work::*> quantities[] = {
+    {"commands", &Work::commands},
+    {"flops", &Work::flops},
+    {"attention_flops", &Work::attention_flops},
+    {"elementwise_flops", &Work::elementwise_flops},
+    {"traffic_bytes", &Work::traffic_bytes}};
+
+static void writeWork(llvm::StringRef key, const Work &work,
+                      llvm::raw_ostream &os) {
+  os << "\"" << key << "\": {";
+  llvm::ListSeparator comma;
+  for (auto [name, quantity] : quantities)
+    if (work.*quantity != 0)
+      os << comma << "\"" << name << "\": " << json::Value(work.*quantity);
+  os << "}";
+}
+
+static void writePass(llvm::StringRef key, const PassWork &pass,
+                      llvm::raw_ostream &os) {
+  os << " \"" << key << "\": {";
+  writeWork("per_sample", pass.per_sample, os);
+  os << ", ";
+  writeWork("once", pass.once, os);
+  os << "},";
+}
+
 // One line a unit and a parameter: people read and diff this.
 std::string formatUnitTable(const UnitTable &table) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << "{\n  \"format\": 1,\n  \"structure_hash\": \""
+  os << "{\n  \"format\": 2,\n  \"structure_hash\": \""
      << formatHash(table.structure_hash) << "\",\n";
   if (table.is_forward_only)
     os << "  \"forward_only\": true,\n";
@@ -68,10 +94,8 @@ std::string formatUnitTable(const UnitTable &table) {
     auto number = [&](const char *key, double value) {
       os << " \"" << key << "\": " << json::Value(value) << ",";
     };
-    number("forward_flops", unit.forward_flops);
-    number("backward_flops", unit.backward_flops);
-    number("forward_traffic_bytes", unit.forward_traffic_bytes);
-    number("backward_traffic_bytes", unit.backward_traffic_bytes);
+    writePass("forward", unit.forward, os);
+    writePass("backward", unit.backward, os);
     number("activation_bytes", unit.activation_bytes);
     number("workspace_bytes", unit.workspace_bytes);
     number("gradient_workspace_bytes", unit.gradient_workspace_bytes);
@@ -99,7 +123,7 @@ public:
 
   llvm::Expected<UnitTable> read(const Tree &tree) {
     MappingReader reader(tree, "a unit table", errors);
-    reader.requireFormat(1);
+    reader.requireFormat(2);
     if (const Tree *hash = reader.require("structure_hash"))
       readHash(*hash, "'structure_hash'", table.structure_hash, errors);
     reader.optional("forward_only", table.is_forward_only);
@@ -131,12 +155,8 @@ private:
     for (const Tree &item : reader.items("parameters", false))
       readIndex(item, "a unit's parameter", table.parameters.size(),
                 unit.parameters.emplace_back());
-    reader.optional("forward_flops", unit.forward_flops, Dimension::None);
-    reader.optional("backward_flops", unit.backward_flops, Dimension::None);
-    reader.optional("forward_traffic_bytes", unit.forward_traffic_bytes,
-                    Dimension::None);
-    reader.optional("backward_traffic_bytes", unit.backward_traffic_bytes,
-                    Dimension::None);
+    readPass(reader, "forward", unit.forward);
+    readPass(reader, "backward", unit.backward);
     reader.optional("activation_bytes", unit.activation_bytes, Dimension::None);
     reader.optional("workspace_bytes", unit.workspace_bytes, Dimension::None);
     reader.optional("gradient_workspace_bytes", unit.gradient_workspace_bytes,
@@ -147,6 +167,22 @@ private:
       readEdge(item, unit);
     reader.finish();
     table.units.push_back(std::move(unit));
+  }
+
+  void readPass(MappingReader &parent, llvm::StringRef key, PassWork &pass) {
+    const Tree *tree = parent.get(key);
+    if (!tree)
+      return;
+    MappingReader reader(*tree, "a unit's " + key, errors);
+    for (auto [name, work] : {std::pair("per_sample", &pass.per_sample),
+                              std::pair("once", &pass.once)})
+      if (const Tree *part = reader.get(name)) {
+        MappingReader numbers(*part, "a unit's " + key + " " + name, errors);
+        for (auto [name, quantity] : quantities)
+          numbers.optional(name, work->*quantity, Dimension::None);
+        numbers.finish();
+      }
+    reader.finish();
   }
 
   // `[unit, bytes]`

@@ -9,10 +9,10 @@
 
 namespace autohet {
 
-// What a scalar optimizer update moves and computes for one fp32 element: it
-// reads parameter, gradient and state and writes parameter and state.
-static constexpr double updateFlopsPerElement = 12;
-static constexpr double bytesPerElement = 4;
+// For one fp32 element: the gradient's square is added to the norm, then the
+// optimizer reads parameter, gradient and state and writes parameter and state.
+static constexpr double normFlopsPerElement = 2, updateFlopsPerElement = 12;
+static constexpr double commandsOfUpdate = 2;
 
 CostModel::CostModel(const UnitTable &table, const Cluster &cluster,
                      OptimizerKind optimizer, PlanObjective objective)
@@ -46,7 +46,6 @@ PassSeconds CostModel::unitSeconds(unsigned unit,
                                    int64_t microbatchSize) const {
   const Unit &data = table.units[unit];
   double samples = static_cast<double>(microbatchSize);
-  double weightBytes = table.parameterBytes(unit);
 
   // The slowest rank decides; then all meet.
   PassSeconds slowest;
@@ -54,20 +53,15 @@ PassSeconds CostModel::unitSeconds(unsigned unit,
   for (auto [device, share] : llvm::zip_equal(devices, shares)) {
     const DeviceKind &kind = cluster.kindOf(device);
     double part = 1 - data.divisible + data.divisible * share;
-    auto seconds = [&](double flops, double traffic) {
-      double time = kind.overhead_s + samples * flops * part / kind.flops_per_s;
-      if (kind.memory_bandwidth_bytes_per_s > 0)
-        time += (samples * traffic + weightBytes) * part /
-                kind.memory_bandwidth_bytes_per_s;
-      return time;
+    // Commands become smaller, not fewer.
+    auto seconds = [&](const PassWork &pass) {
+      Work whole = pass.of(samples), mine = whole * part;
+      mine.commands = whole.commands;
+      return kind.seconds(mine);
     };
-    slowest.forward_s =
-        std::max(slowest.forward_s,
-                 seconds(data.forward_flops, data.forward_traffic_bytes));
+    slowest.forward_s = std::max(slowest.forward_s, seconds(data.forward));
     if (hasBackward())
-      slowest.backward_s =
-          std::max(slowest.backward_s,
-                   seconds(data.backward_flops, data.backward_traffic_bytes));
+      slowest.backward_s = std::max(slowest.backward_s, seconds(data.backward));
   }
   if (devices.size() == 1 || data.all_reduce_bytes == 0)
     return slowest;
@@ -110,22 +104,35 @@ Link CostModel::groupLink(llvm::ArrayRef<unsigned> from,
   return slowest;
 }
 
-double CostModel::updateSeconds(unsigned device, double bytes) const {
+Work CostModel::updateWork(double bytes, double parameters) const {
+  Work work;
   if (optimizer == OptimizerKind::None)
-    return 0;
-  const DeviceKind &kind = cluster.kindOf(device);
-  double seconds =
-      bytes / bytesPerElement * updateFlopsPerElement / kind.flops_per_s;
-  if (kind.memory_bandwidth_bytes_per_s > 0)
-    seconds += bytes * (3 + 2 * stateBytesPerByte(optimizer)) /
-               kind.memory_bandwidth_bytes_per_s;
-  return seconds;
+    return work;
+  work.commands = commandsOfUpdate * parameters;
+  work.elementwise_flops =
+      bytes / kBytesPerElement * (normFlopsPerElement + updateFlopsPerElement);
+  work.traffic_bytes = bytes * (1 + 3 + 2 * stateBytesPerByte(optimizer));
+  return work;
+}
+
+Work CostModel::sumWork(double bytes, double parameters, double parts) {
+  Work work;
+  if (parts < 2)
+    return work;
+  work.commands = parameters;
+  work.elementwise_flops = bytes / kBytesPerElement * (parts - 1);
+  work.traffic_bytes = bytes * (parts + 1);
+  return work;
+}
+
+double CostModel::updateSeconds(unsigned device, double bytes) const {
+  return cluster.kindOf(device).seconds(updateWork(bytes, 0));
 }
 
 double CostModel::flopsPerSample() const {
   double flops = 0;
   for (const Unit &unit : table.units)
-    flops += unit.forward_flops + unit.backward_flops;
+    flops += unit.productFlops();
   return flops;
 }
 

@@ -239,9 +239,9 @@ private:
       Traffic &stage = slowest[entry.replica][entry.stage];
       stage.first_s = std::max(stage.first_s, traffic.first_s);
       stage.second_s = std::max(stage.second_s, traffic.second_s);
-      time.update_s =
-          std::max(time.update_s,
-                   costs.updateSeconds(entry.device, traffic.owned_bytes));
+      time.update_s = std::max(
+          time.update_s,
+          costs.machines().kindOf(entry.device).seconds(traffic.update));
     }
     // The buckets of a stage follow its last backward unit by unit, and its
     // new parameters come before the next forward unit by unit.

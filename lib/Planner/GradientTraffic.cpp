@@ -70,6 +70,7 @@ namespace {
 struct SharedBytes {
   unsigned parameter; ///< one of them
   double bytes;
+  double count; ///< of parameters
 };
 
 std::vector<SharedBytes> sharedBytesOf(const DeviceEvaluation &entry,
@@ -87,6 +88,7 @@ std::vector<SharedBytes> sharedBytesOf(const DeviceEvaluation &entry,
       double divisible = costs.units().units[unit].divisible;
       auto &group = groups[owners.groupOf(parameter)];
       group.parameter = parameter;
+      group.count += 1;
       group.bytes += data.bytes * (1 - divisible + divisible * share);
     }
   std::vector<SharedBytes> result;
@@ -138,8 +140,8 @@ Traffic trafficOf(const DeviceEvaluation &entry, const Ownership &owners,
     meet(hop, device);
   };
   for (const SharedBytes &group : sharedBytesOf(entry, owners, costs)) {
-    double mine = owners.share(group.parameter, self) * group.bytes;
-    traffic.owned_bytes += mine;
+    double share = owners.share(group.parameter, self);
+    double mine = share * group.bytes;
     Parties parties = partiesOf(entry, group.parameter, owners, costs);
     llvm::ArrayRef<Party> inside = parties[ownNode];
     unsigned turn = 0; // this device's, as owner
@@ -147,12 +149,16 @@ Traffic trafficOf(const DeviceEvaluation &entry, const Ownership &owners,
       if (party.holder == self)
         turn = party.turn;
     bool relays = how == GradientExchange::Hierarchical;
+    size_t parts = relays ? parties.size() : owners.of(group.parameter).size();
+    traffic.update += costs.updateWork(mine, share * group.count);
+    traffic.update += CostModel::sumWork(mine, share * group.count,
+                                         static_cast<double>(parts));
     for (auto &[node, others] : parties)
       for (const Party &party : others) {
         if (party.holder == self)
           continue;
-        double theirs =
-            owners.share(group.parameter, party.holder) * group.bytes;
+        double theirShare = owners.share(group.parameter, party.holder);
+        double theirs = theirShare * group.bytes;
         if (node == ownNode || !relays) {
           send(0, party.device, theirs);
           receive(0, party.device, mine);
@@ -167,6 +173,9 @@ Traffic trafficOf(const DeviceEvaluation &entry, const Ownership &owners,
             if (member.device != entry.device)
               receive(0, member.device, theirs);
           send(inside.size() > 1, party.device, theirs);
+          traffic.update +=
+              CostModel::sumWork(theirs, theirShare * group.count,
+                                 static_cast<double>(inside.size()));
         }
         // What comes for this owner, through a relay there.
         if (&party == &others[turn % others.size()])

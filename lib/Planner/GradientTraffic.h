@@ -65,11 +65,13 @@ private:
   std::vector<unsigned> groups;                ///< of each parameter
 };
 
-/// One device's part of the exchange: seconds that its links are busy.
+/// One device's part of the exchange: seconds that its links are busy, and what
+/// it computes.
 struct Traffic {
   double first_s = 0;  ///< what leaves under the last backward
   double second_s = 0; ///< what relays add up and pass on behind it
-  double owned_bytes = 0;
+  /// Adding gradients up, and updating what the device owns.
+  Work update;
 };
 
 /// Every holder sends each owner that owner's part of its gradient, itself or

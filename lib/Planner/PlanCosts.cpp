@@ -35,7 +35,7 @@ unsigned StageShape::mainClass() const {
 double PlanCosts::flopsPerSample() const {
   double flops = 0;
   for (const Unit &unit : table.units)
-    flops += unit.forward_flops + unit.backward_flops;
+    flops += unit.productFlops();
   return flops;
 }
 

@@ -9,6 +9,8 @@ static constexpr double bytesPerNumber = 2;
 // Weight, gradient and Adam's state make 16 bytes with fp32 parameters, as they
 // do with 16-bit ones and fp32 master copies.
 static constexpr double bytesPerParameter = 4;
+// Kernels and products of a unit's forward, or backward.
+static constexpr double commandsOfUnit = 10;
 
 DeviceKind deviceKindOf(const GpuKind &kind, const GpuEfficiency &efficiency) {
   DeviceKind result;
@@ -19,7 +21,7 @@ DeviceKind deviceKindOf(const GpuKind &kind, const GpuEfficiency &efficiency) {
       kind.memoryBytesPerSecond() * efficiency.bandwidth;
   result.is_gpu = true;
   // Not the start from Python: commands of a compiled program wait in a queue.
-  result.overhead_s = 20e-6;
+  result.overhead_s = 2e-6;
   return result;
 }
 
@@ -41,10 +43,12 @@ UnitTable unitsOf(const DecoderShape &shape) {
     Unit unit;
     unit.id = id;
     unit.parameters = std::move(parameters);
-    unit.forward_flops = flops;
-    unit.backward_flops = 2 * flops;
-    unit.forward_traffic_bytes = traffic * bytesPerNumber;
-    unit.backward_traffic_bytes = 2 * traffic * bytesPerNumber;
+    unit.forward.per_sample.flops = flops;
+    unit.forward.per_sample.traffic_bytes = traffic * bytesPerNumber;
+    unit.forward.once.traffic_bytes = table.parameterBytes(unit);
+    unit.forward.once.commands = commandsOfUnit;
+    unit.backward.per_sample = unit.forward.per_sample * 2;
+    unit.backward.once = unit.forward.once;
     unit.activation_bytes = kept * bytesPerNumber;
     unit.all_reduce_bytes = stream * bytesPerNumber;
     unit.successors.push_back({static_cast<unsigned>(table.units.size() + 1),

@@ -81,7 +81,7 @@ PlanFigures computeFigures(const PlannedStep &step, const UnitTable &table,
   const PlanEvaluation &evaluation = step.evaluation;
   double samples = static_cast<double>(step.plan.global_batch), flops = 0;
   for (const Unit &unit : table.units)
-    flops += unit.forward_flops + unit.backward_flops;
+    flops += unit.productFlops();
   // Of many batches, whatever a plan without a backward is best in.
   double step_s =
       evaluation.latency_s > 0 ? evaluation.interval_s : evaluation.step_s;

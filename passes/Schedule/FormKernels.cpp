@@ -6,13 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Gemm.h"
 #include "autohet/Dialect/Dist/Dist.h"
 #include "autohet/Dialect/Het/Het.h"
+#include "autohet/Passes/Schedule/KernelGroups.h"
 #include "autohet/Passes/Schedule/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace autohet {
@@ -25,82 +24,6 @@ using namespace autohet;
 
 namespace {
 
-/// Ops that are never part of a kernel.
-bool staysOutside(Operation *op) {
-  if (auto product = dyn_cast<het::MatmulOp>(op))
-    return isLibraryProduct(product);
-  return op->getDialect()->getNamespace() != "het" ||
-         isa<het::ReshapeOp, het::ParameterOp, het::GradientOp,
-             het::ConstantOp>(op);
-}
-
-StringRef phaseOf(Operation *op) {
-  auto phase = op->getAttrOfType<StringAttr>(het::kPhaseAttr);
-  return phase ? phase.getValue() : "forward";
-}
-
-/// Ops that one kernel will hold, in program order; the kernel runs at the
-/// last.
-struct Group {
-  SmallVector<Operation *> ops;
-  Operation *last() const { return ops.back(); }
-};
-
-class Grouping {
-public:
-  explicit Grouping(Block &block) {
-    for (Operation &op : block) {
-      position[&op] = position.size();
-      if (!staysOutside(&op))
-        place(&op);
-    }
-  }
-  std::vector<std::unique_ptr<Group>> groups;
-
-private:
-  /// Joins the latest group that feeds `op` and may be extended, or opens one.
-  void place(Operation *op) {
-    Group *best = nullptr;
-    if (isa<het::ElementwiseOpInterface>(op))
-      for (Value operand : op->getOperands()) {
-        Group *candidate = groupOf.lookup(operand.getDefiningOp());
-        if (candidate && candidate != best && mayJoin(*candidate, op) &&
-            (!best || position[candidate->last()] > position[best->last()]))
-          best = candidate;
-      }
-    if (!best) {
-      groups.push_back(std::make_unique<Group>());
-      best = groups.back().get();
-    }
-    best->ops.push_back(op);
-    groupOf[op] = best;
-  }
-
-  /// A kernel has one loop nest, one phase, and runs at its last op: what it
-  /// gives to others must not be used before that.
-  bool mayJoin(const Group &group, Operation *op) {
-    Operation *first = group.ops.front();
-    if (!isa<het::ElementwiseOpInterface>(first) ||
-        phaseOf(first) != phaseOf(op) ||
-        first->getAttr(het::kUnitAttr) != op->getAttr(het::kUnitAttr))
-      return false;
-    auto shapeOf = [](Operation *o) {
-      return cast<RankedTensorType>(o->getResult(0).getType()).getShape();
-    };
-    if (shapeOf(group.last()) != shapeOf(op))
-      return false;
-    for (Operation *member : group.ops)
-      for (Operation *user : member->getUsers())
-        if (user != op && groupOf.lookup(user) != &group &&
-            position.count(user))
-          return false; // already placed outside and before `op`
-    return true;
-  }
-
-  llvm::DenseMap<Operation *, Group *> groupOf;
-  llvm::DenseMap<Operation *, size_t> position;
-};
-
 struct FormKernels : autohet::impl::FormKernelsBase<FormKernels> {
   void runOnOperation() override {
     if (failed(dist::verifyPrograms(getOperation())))
@@ -112,8 +35,8 @@ struct FormKernels : autohet::impl::FormKernelsBase<FormKernels> {
     for (func::FuncOp program : programs)
       foldEmpty(program.getBody().front());
     for (func::FuncOp program : programs)
-      for (auto &group : Grouping(program.getBody().front()).groups)
-        outline(*group);
+      for (const KernelGroup &group : groupKernels(program.getBody().front()))
+        outline(group);
     // Constants live on in the kernels; what is read by a product, which is
     // none, a kernel of its own writes.
     for (func::FuncOp program : programs)
@@ -122,7 +45,7 @@ struct FormKernels : autohet::impl::FormKernelsBase<FormKernels> {
         if (constant->use_empty())
           constant.erase();
         else if (!isEmpty(constant))
-          outline(Group{{constant}});
+          outline(KernelGroup{{constant}});
       }
   }
 
@@ -161,7 +84,7 @@ struct FormKernels : autohet::impl::FormKernelsBase<FormKernels> {
   }
 
   /// `add_gelu`: the ops of the kernel, shortened where they are many.
-  static std::string nameOf(const Group &group) {
+  static std::string nameOf(const KernelGroup &group) {
     std::string name;
     for (auto [i, op] : llvm::enumerate(group.ops)) {
       if (i == 3) {
@@ -173,24 +96,8 @@ struct FormKernels : autohet::impl::FormKernelsBase<FormKernels> {
     return name;
   }
 
-  void outline(const Group &group) {
-    llvm::SetVector<Operation *> members(group.ops.begin(), group.ops.end());
-    llvm::SetVector<Value> inputs;
-    SmallVector<Value> outputs;
-    for (Operation *op : group.ops) {
-      for (Value operand : op->getOperands())
-        if (!members.contains(operand.getDefiningOp()) &&
-            !operand.getDefiningOp<het::ConstantOp>())
-          inputs.insert(operand);
-      // All results of a row kernel are written anyway; of an elementwise one
-      // only what others read.
-      for (Value result : op->getResults())
-        if (group.ops.size() == 1 ||
-            llvm::any_of(result.getUsers(),
-                         [&](Operation *u) { return !members.contains(u); }))
-          outputs.push_back(result);
-    }
-
+  void outline(const KernelGroup &group) {
+    auto [inputs, outputs] = portsOf(group.ops);
     OpBuilder builder(&getContext());
     Location unknown = builder.getUnknownLoc();
     auto type = builder.getFunctionType(

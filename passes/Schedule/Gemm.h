@@ -15,10 +15,6 @@ struct GemmShape {
   bool transposeB; ///< b is stored [n, k]
 };
 
-/// Whether a product is of the type that libraries multiply; others are
-/// kernels.
-bool isLibraryProduct(het::MatmulOp op);
-
 /// The gemm that `op` is, or nothing where a transpose must come first.
 std::optional<GemmShape> matchGemm(het::MatmulOp op);
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Gemm.h"
+#include "autohet/Passes/Schedule/KernelGroups.h"
 #include "autohet/Passes/Schedule/Passes.h"
 
 namespace autohet {
@@ -55,61 +56,55 @@ int64_t extent(RankedTensorType type, ArrayRef<int64_t> dims) {
   return product;
 }
 
+/// Transposes `value` to [batch, free, contract] and renumbers its dims.
+Value normalize(OpBuilder &builder, Operation *op, Value value,
+                SmallVector<int64_t> &batch, SmallVector<int64_t> &contract) {
+  int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
+  SmallVector<int64_t> order(batch);
+  llvm::append_range(order, freeDims(rank, batch, contract));
+  llvm::append_range(order, contract);
+  for (auto [i, dim] : llvm::enumerate(batch))
+    dim = i;
+  for (auto [i, dim] : llvm::enumerate(contract))
+    dim = rank - int64_t(contract.size()) + int64_t(i);
+  auto transpose =
+      het::TransposeOp::create(builder, op->getLoc(), value, order);
+  for (StringRef name : {het::kPhaseAttr, het::kUnitAttr})
+    if (Attribute attribute = op->getAttr(name))
+      transpose->setAttr(name, attribute);
+  return transpose;
+}
+
 struct NormalizeMatmuls
     : autohet::impl::NormalizeMatmulsBase<NormalizeMatmuls> {
-  /// Transposes `value` to [batch, free, contract] and renumbers its dims.
-  Value normalize(OpBuilder &builder, Location loc, Value value,
-                  SmallVector<int64_t> &batch, SmallVector<int64_t> &contract) {
-    int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
-    SmallVector<int64_t> order(batch);
-    llvm::append_range(order, freeDims(rank, batch, contract));
-    llvm::append_range(order, contract);
-    for (auto [i, dim] : llvm::enumerate(batch))
-      dim = i;
-    for (auto [i, dim] : llvm::enumerate(contract))
-      dim = rank - int64_t(contract.size()) + int64_t(i);
-    return het::TransposeOp::create(builder, loc, value, order);
-  }
-
-  void runOnOperation() override {
-    getOperation().walk([&](het::MatmulOp op) {
-      if (!isLibraryProduct(op) || matchGemm(op))
-        return;
-      OpBuilder builder(op);
-      SmallVector<int64_t> lhsBatch(op.getLhsBatch()),
-          rhsBatch(op.getRhsBatch()), lhsContract(op.getLhsContract()),
-          rhsContract(op.getRhsContract());
-      Value lhs = op.getLhs(), rhs = op.getRhs();
-      auto copyPhase = [&](Value v) {
-        if (Attribute phase = op->getAttr(het::kPhaseAttr))
-          v.getDefiningOp()->setAttr(het::kPhaseAttr, phase);
-        if (Attribute unit = op->getAttr(het::kUnitAttr))
-          v.getDefiningOp()->setAttr(het::kUnitAttr, unit);
-      };
-      auto rank = [](Value v) {
-        return cast<RankedTensorType>(v.getType()).getRank();
-      };
-      if (layoutOf(rank(lhs), lhsBatch, lhsContract) == Layout::Mixed)
-        copyPhase(
-            lhs = normalize(builder, op.getLoc(), lhs, lhsBatch, lhsContract));
-      if (layoutOf(rank(rhs), rhsBatch, rhsContract) == Layout::Mixed)
-        copyPhase(
-            rhs = normalize(builder, op.getLoc(), rhs, rhsBatch, rhsContract));
-      op.getLhsMutable().assign(lhs);
-      op.getRhsMutable().assign(rhs);
-      op.setLhsBatch(lhsBatch);
-      op.setRhsBatch(rhsBatch);
-      op.setLhsContract(lhsContract);
-      op.setRhsContract(rhsContract);
-      assert(matchGemm(op) && "two runs of dims are a gemm");
-    });
-  }
+  void runOnOperation() override { normalizeMatmuls(getOperation()); }
 };
 
 } // namespace
 
-bool autohet::isLibraryProduct(het::MatmulOp op) {
-  return op.getType().getElementType().isF32();
+void autohet::normalizeMatmuls(func::FuncOp function) {
+  function.walk([&](het::MatmulOp op) {
+    if (!isLibraryProduct(op) || matchGemm(op))
+      return;
+    OpBuilder builder(op);
+    SmallVector<int64_t> lhsBatch(op.getLhsBatch()), rhsBatch(op.getRhsBatch()),
+        lhsContract(op.getLhsContract()), rhsContract(op.getRhsContract());
+    Value lhs = op.getLhs(), rhs = op.getRhs();
+    auto rank = [](Value v) {
+      return cast<RankedTensorType>(v.getType()).getRank();
+    };
+    if (layoutOf(rank(lhs), lhsBatch, lhsContract) == Layout::Mixed)
+      lhs = normalize(builder, op, lhs, lhsBatch, lhsContract);
+    if (layoutOf(rank(rhs), rhsBatch, rhsContract) == Layout::Mixed)
+      rhs = normalize(builder, op, rhs, rhsBatch, rhsContract);
+    op.getLhsMutable().assign(lhs);
+    op.getRhsMutable().assign(rhs);
+    op.setLhsBatch(lhsBatch);
+    op.setRhsBatch(rhsBatch);
+    op.setLhsContract(lhsContract);
+    op.setRhsContract(rhsContract);
+    assert(matchGemm(op) && "two runs of dims are a gemm");
+  });
 }
 
 std::optional<GemmShape> autohet::matchGemm(het::MatmulOp op) {

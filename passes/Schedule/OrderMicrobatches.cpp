@@ -40,16 +40,10 @@ LogicalResult ProgramEmitter::emitMatmul(het::MatmulOp op, int64_t microbatch) {
   std::optional<GemmShape> shape = matchGemm(op);
   if (!shape)
     return op.emitOpError("is not one gemm; run exec-normalize-matmuls first");
-  // A product that is only a gradient goes straight into the sum of gradients.
-  bool accumulate = false;
-  Value target;
-  if (op->hasOneUse())
-    if (auto gradient = dyn_cast<het::GradientOp>(*op->user_begin())) {
-      target = gradientBuffer(gradient);
-      accumulate = true;
-    }
-  if (!target)
-    target = bufferOf(op.getResult());
+  bool accumulate = isAddedUp(op);
+  Value target = accumulate
+                     ? gradientBuffer(cast<het::GradientOp>(*op->user_begin()))
+                     : bufferOf(op.getResult());
   exec::GemmOp::create(
       compute->builder, op.getLoc(), bufferOf(op.getLhs()),
       bufferOf(op.getRhs()), target,
@@ -75,8 +69,8 @@ Value ProgramEmitter::gradientBuffer(het::GradientOp op) {
 
 void ProgramEmitter::emitGradient(het::GradientOp op, int64_t microbatch) {
   auto product = op.getValue().getDefiningOp<het::MatmulOp>();
-  if (product && product->hasOneUse())
-    return; // already accumulated
+  if (product && isAddedUp(product))
+    return;
   Value sum = gradientBuffer(op);
   exec::ReduceOp::create(compute->builder, op.getLoc(),
                          ValueRange{sum, bufferOf(op.getValue())}, sum,

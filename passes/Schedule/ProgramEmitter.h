@@ -14,6 +14,7 @@
 #include "autohet/Dialect/Dist/Dist.h"
 #include "autohet/Dialect/Exec/Exec.h"
 #include "autohet/Dialect/Het/Het.h"
+#include "autohet/Passes/Schedule/KernelGroups.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
@@ -36,13 +37,6 @@ inline Part partOf(Operation *op) {
       .Case("reduce", Part::Reduce)
       .Case("update", Part::Update)
       .Default(Part::Forward);
-}
-
-/// The value whose memory `value` shares: reshapes are views.
-inline Value rootOf(Value value) {
-  while (auto reshape = value.getDefiningOp<het::ReshapeOp>())
-    value = reshape.getOperand();
-  return value;
 }
 
 inline RankedTensorType tensorOf(Value v) {

@@ -1,15 +1,14 @@
 //===- SimulatePrograms.cpp - exec programs for the simulator ---------------===//
 //
 // One row a command: what is timed is what will run, order, waits and transfers
-// included. A command takes a fixed time, its arithmetic at the device's rate,
-// and the bytes of its buffers at the device's memory bandwidth, where that is
-// known: inside a kernel nothing goes through memory twice.
+// included. Kernels are priced as the planner's units are (KernelGroups.h).
 //
 //===----------------------------------------------------------------------===//
 
 #include "autohet/Passes/Schedule/SimulatePrograms.h"
 #include "autohet/Dialect/Exec/Exec.h"
 #include "autohet/Dialect/Het/Het.h"
+#include "autohet/Passes/Schedule/KernelGroups.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -20,8 +19,6 @@ using namespace autohet;
 
 namespace {
 
-// A kind's overhead is that of a unit's pass, which is some ten commands.
-constexpr double commandsOfOverhead = 10;
 // Arithmetic on one element: of the optimizer, and of a sum or a square.
 constexpr double updateFlops = 12, sumFlops = 2;
 
@@ -34,21 +31,34 @@ double elementsOf(Value buffer) {
       cast<exec::BufferType>(buffer.getType()).getTensor().getNumElements());
 }
 
-/// Arithmetic of one call, of products and all else.
-double flopsOf(func::FuncOp kernel) {
-  double flops = 0;
-  kernel.walk([&](het::CostedOpInterface op) {
-    het::OpCost cost = op.getCost();
-    flops += cost.matmulFlops + cost.otherFlops;
-  });
-  return flops;
+Work workOfKernel(func::FuncOp kernel) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : kernel.front().without_terminator())
+    if (!isa<het::ConstantOp>(op))
+      ops.push_back(&op);
+  return workOf(ops);
+}
+
+/// Libraries read activations from caches. Weights and their gradients are
+/// touched again by each microbatch, however small it is.
+double trafficOf(exec::GemmOp gemm) {
+  double bytes = 0;
+  for (const SmallVector<Value> &touched : {gemm.getReads(), gemm.getWrites()})
+    for (Value value : touched)
+      if (auto buffer = value.getDefiningOp<exec::BufferOp>();
+          buffer &&
+          llvm::is_contained({exec::Space::parameter, exec::Space::constant,
+                              exec::Space::gradient},
+                             buffer.getSpace()))
+        bytes += bytesOf(value);
+  return bytes;
 }
 
 class ProgramReader {
 public:
   ProgramReader(exec::ProgramOp program, const DeviceKind &kind,
-                const llvm::StringMap<double> &kernelFlops)
-      : program(program), kind(kind), kernelFlops(kernelFlops) {}
+                const llvm::StringMap<Work> &kernels)
+      : program(program), kind(kind), kernels(kernels) {}
 
   SimDevice run() {
     device.name = program.getSymName().str();
@@ -124,46 +134,43 @@ private:
         // Between steps: no time unless something is asked for.
         .Case([](exec::HookOp) {})
         .Default(
-            [&](Operation *) { command.seconds = secondsOf(op, command); });
+            [&](Operation *) { command.seconds = kind.seconds(workOf(op)); });
     stream.commands.push_back(std::move(command));
   }
 
-  double secondsOf(exec::CommandOpInterface op, SimCommand &command) {
-    double flops = 0, bytes = 0;
+  Work workOf(exec::CommandOpInterface op) const {
+    if (auto launch = dyn_cast<exec::LaunchOp>(*op))
+      return kernels.lookup(launch.getKernel());
+    Work work;
+    work.commands = 1;
+    if (auto gemm = dyn_cast<exec::GemmOp>(*op)) {
+      work.flops = 2;
+      for (int64_t size : gemm.getSizes())
+        work.flops *= static_cast<double>(size);
+      work.traffic_bytes = trafficOf(gemm);
+      return work;
+    }
     llvm::TypeSwitch<Operation *>(op)
-        .Case([&](exec::GemmOp gemm) {
-          flops = 2;
-          for (int64_t size : gemm.getSizes())
-            flops *= static_cast<double>(size);
-        })
-        .Case([&](exec::LaunchOp launch) {
-          flops = kernelFlops.lookup(launch.getKernel());
-        })
         .Case([&](exec::UpdateOp update) {
-          flops = updateFlops * elementsOf(update.getValue());
+          work.elementwise_flops = updateFlops * elementsOf(update.getValue());
         })
         .Case([&](exec::NormOp norm) {
-          flops = sumFlops * elementsOf(norm.getGradient());
+          work.elementwise_flops = sumFlops * elementsOf(norm.getGradient());
         })
         .Case([&](exec::ReduceOp reduce) {
-          flops = elementsOf(reduce.getTo()) *
-                  static_cast<double>(reduce.getFrom().size());
+          work.elementwise_flops = elementsOf(reduce.getTo()) *
+                                   static_cast<double>(reduce.getFrom().size());
         });
     for (Value buffer : op.getReads())
-      bytes += bytesOf(buffer);
+      work.traffic_bytes += bytesOf(buffer);
     for (Value buffer : op.getWrites())
-      bytes += bytesOf(buffer);
-    double seconds =
-        kind.overhead_s / commandsOfOverhead + flops / kind.flops_per_s;
-    // Products read their operands from caches: libraries see to that.
-    if (kind.memory_bandwidth_bytes_per_s > 0 && !isa<exec::GemmOp>(op))
-      seconds += bytes / kind.memory_bandwidth_bytes_per_s;
-    return seconds;
+      work.traffic_bytes += bytesOf(buffer);
+    return work;
   }
 
   exec::ProgramOp program;
   const DeviceKind &kind;
-  const llvm::StringMap<double> &kernelFlops;
+  const llvm::StringMap<Work> &kernels;
   llvm::DenseMap<Value, unsigned> events, buffers;
   SimDevice device;
 };
@@ -172,9 +179,9 @@ private:
 
 FailureOr<SimProgram> autohet::simProgramOf(ModuleOp module,
                                             const Cluster &cluster) {
-  llvm::StringMap<double> kernelFlops;
+  llvm::StringMap<Work> kernels;
   for (auto kernel : module.getOps<func::FuncOp>())
-    kernelFlops[kernel.getName()] = flopsOf(kernel);
+    kernels[kernel.getName()] = workOfKernel(kernel);
 
   SmallVector<exec::ProgramOp> programs(module.getOps<exec::ProgramOp>());
   llvm::sort(programs, [](exec::ProgramOp a, exec::ProgramOp b) {
@@ -189,7 +196,7 @@ FailureOr<SimProgram> autohet::simProgramOf(ModuleOp module,
           "is for a device that the cluster does not have");
     places.push_back(*place);
     result.devices.push_back(
-        ProgramReader(program, cluster.kindOf(*place), kernelFlops).run());
+        ProgramReader(program, cluster.kindOf(*place), kernels).run());
   }
   double largestLatency = 0;
   for (unsigned from : places)

@@ -81,12 +81,12 @@ std::vector<std::string> Profiler::compileArguments() const {
 Observation Profiler::observe(unsigned unit, int64_t microbatch) const {
   const Unit &data = units.units[unit];
   double samples = static_cast<double>(microbatch);
+  Work work = data.forward.of(samples);
+  work += data.backward.of(samples);
   Observation result;
-  result.overheads = 2;
-  result.flops = samples * (data.forward_flops + data.backward_flops);
-  result.bytes =
-      samples * (data.forward_traffic_bytes + data.backward_traffic_bytes) +
-      2 * units.parameterBytes(unit);
+  result.overheads = work.commands;
+  result.flops = work.flops + work.attention_flops + work.elementwise_flops;
+  result.bytes = work.traffic_bytes;
   return result;
 }
 

@@ -9,6 +9,7 @@
 #ifndef AUTOHET_CLUSTER_CLUSTER_H
 #define AUTOHET_CLUSTER_CLUSTER_H
 
+#include "autohet/Cluster/Work.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
@@ -34,14 +35,17 @@ struct DeviceKind {
   std::string name;
   Target target;
   double memory_bytes = 0;
-  /// Of float32. The others are for planning only; 0: cannot, or unknown.
+  /// Of float32 products. The others are for planning only; 0: cannot, or
+  /// unknown.
   double flops_per_s = 0;
   double flops_bf16_per_s = 0, flops_fp16_per_s = 0;
+  /// Of products inside attention's kernels, and of arithmetic that is no
+  /// product; 0: as fast as products.
+  double attention_flops_per_s = 0, elementwise_flops_per_s = 0;
   /// 0: memory traffic is not counted.
   double memory_bandwidth_bytes_per_s = 0;
-  /// Added to each unit's forward and backward of each microbatch: a unit is
-  /// some ten commands of one or two microseconds.
-  double overhead_s = 20e-6;
+  /// To start a command.
+  double overhead_s = 2e-6;
   /// For emulation: only the ratios between kinds count.
   double relative_speed = 1;
   int64_t threads = 1;
@@ -50,6 +54,9 @@ struct DeviceKind {
   bool is_gpu = false;
   /// Where figures come from that the file does not give; empty: from the file.
   std::string source;
+
+  /// The terms are added: on a host nothing hides one behind the other.
+  double seconds(const Work &work) const;
 };
 
 /// What matrix products are computed in.

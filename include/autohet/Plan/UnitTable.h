@@ -9,6 +9,7 @@
 #ifndef AUTOHET_PLAN_UNITTABLE_H
 #define AUTOHET_PLAN_UNITTABLE_H
 
+#include "autohet/Cluster/Work.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
@@ -40,13 +41,25 @@ struct UnitEdge {
   }
 };
 
+/// A forward, or a backward, of b samples: once + b × per_sample.
+struct PassWork {
+  Work per_sample, once;
+
+  Work of(double samples) const {
+    Work all = per_sample * samples;
+    return all += once;
+  }
+  bool operator==(const PassWork &other) const {
+    return per_sample == other.per_sample && once == other.once;
+  }
+};
+
 struct Unit {
   std::string id; ///< "block3.attn"
   /// Into UnitTable::parameters. A tied parameter stands in several units.
   std::vector<unsigned> parameters;
-  // For one sample. Arithmetic first, then what elementwise work moves.
-  double forward_flops = 0, backward_flops = 0;
-  double forward_traffic_bytes = 0, backward_traffic_bytes = 0;
+  PassWork forward, backward;
+  // For one sample.
   /// Kept from the forward to the backward of a microbatch.
   double activation_bytes = 0;
   /// Temporaries, gone when the unit is done.
@@ -60,6 +73,11 @@ struct Unit {
   double all_reduce_bytes = 0;
   std::vector<UnitEdge> successors;
 
+  /// Of products, forward and backward of a sample: what utilisation counts.
+  double productFlops() const {
+    return forward.per_sample.productFlops() +
+           backward.per_sample.productFlops();
+  }
   bool operator==(const Unit &other) const;
 };
 
@@ -72,7 +90,7 @@ struct UnitTable {
 
   std::optional<unsigned> find(llvm::StringRef id) const;
   /// Of all the unit's parameters; tied ones count in each of their units.
-  double parameterBytes(unsigned unit) const;
+  double parameterBytes(const Unit &unit) const;
 };
 
 /// `--emit=units`: JSON that parseUnitTable reads back.

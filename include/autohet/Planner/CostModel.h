@@ -4,10 +4,9 @@
 // (Cluster) into time and memory. Solvers, evaluator and verifier all ask it,
 // so they cannot disagree about what a stage costs.
 //
-// A unit's time on a device is overhead + arithmetic / rate + traffic /
-// bandwidth; its traffic includes its weights, once a microbatch, which is what
-// makes very small microbatches dear. The terms are added: on a host nothing
-// hides one behind the other.
+// A unit's work is that of the kernels and products that it will be run as
+// (UnitTable.h); a kind's rates turn it into seconds (Work.h). It includes
+// weights, once a microbatch, which is what makes very small microbatches dear.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,6 +56,9 @@ enum class PlanObjective {
   Throughput
 };
 
+/// Parameters and gradients are float32.
+constexpr double kBytesPerElement = 4;
+
 class CostModel {
 public:
   CostModel(const UnitTable &table, const Cluster &cluster,
@@ -82,7 +84,11 @@ public:
                     int64_t microbatchSize, int64_t inFlight, double owned,
                     double received_bytes, bool recompute = false) const;
 
-  /// Applying the optimizer to `bytes` of parameters.
+  /// Applying the optimizer to so many parameters, of `bytes` together.
+  Work updateWork(double bytes, double parameters) const;
+  /// Adding up gradients of so many parameters from `parts` devices.
+  static Work sumWork(double bytes, double parameters, double parts);
+  /// The former without starting its commands: at best.
   double updateSeconds(unsigned device, double bytes) const;
 
   /// Bytes of a sample that flow from units of one set into units of another.

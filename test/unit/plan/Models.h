@@ -21,8 +21,9 @@ inline UnitTable makeChain(unsigned blocks, bool isTied = false) {
     unit.id = id;
     unit.parameters = {static_cast<unsigned>(table.parameters.size())};
     table.parameters.push_back({id + ".weight", bytes, true});
-    unit.forward_flops = flops;
-    unit.backward_flops = 2 * flops;
+    unit.forward.per_sample.flops = flops;
+    unit.backward.per_sample.flops = 2 * flops;
+    unit.forward.once.commands = unit.backward.once.commands = 1;
     unit.activation_bytes = 1e5;
     unit.workspace_bytes = 1e4;
     unit.all_reduce_bytes = 1e4;

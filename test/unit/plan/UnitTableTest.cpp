@@ -23,7 +23,7 @@ TEST(UnitTable, RoundTrip) {
 
 TEST(UnitTable, RefusesEdgesBackwards) {
   llvm::Expected<UnitTable> read = parseUnitTable(
-      R"({"format": 1, "structure_hash": "0123456789abcdef", "parameters": [],
+      R"({"format": 2, "structure_hash": "0123456789abcdef", "parameters": [],
  "units": [{"id": "a", "successors": [[0, 4]]}]})",
       "u");
   EXPECT_THAT(llvm::toString(read.takeError()),

@@ -25,10 +25,12 @@ inline UnitTable makeDecoder(unsigned blocks, double hidden, double sequence,
     unit.id = id;
     unit.parameters = {static_cast<unsigned>(table.parameters.size())};
     table.parameters.push_back({id + ".weight", 4 * weights, true});
-    unit.forward_flops = flops;
-    unit.backward_flops = 2 * flops;
-    unit.forward_traffic_bytes = activations;
-    unit.backward_traffic_bytes = 2 * activations;
+    unit.forward.per_sample.flops = flops;
+    unit.forward.per_sample.traffic_bytes = activations;
+    unit.backward.per_sample = unit.forward.per_sample * 2;
+    unit.forward.once.commands = 10;
+    unit.forward.once.traffic_bytes = 4 * weights;
+    unit.backward.once = unit.forward.once;
     unit.activation_bytes = activations;
     unit.workspace_bytes = boundary;
     unit.all_reduce_bytes = boundary;

@@ -48,8 +48,9 @@ inline Instance makeInstance(Random &random, unsigned maxUnits,
     unit.parameters = {i};
     made.table.parameters.push_back(
         {unit.id + ".w", random.real(1e5, 4e6), true});
-    unit.forward_flops = random.real(0, 1e7);
-    unit.backward_flops = 2 * unit.forward_flops;
+    unit.forward.per_sample.flops = random.real(0, 1e7);
+    unit.backward.per_sample = unit.forward.per_sample * 2;
+    unit.forward.once.commands = unit.backward.once.commands = 1;
     unit.activation_bytes = random.real(0, 4e5);
     unit.workspace_bytes = 1e4;
     unit.divisible = random.below(3) ? 1 : 0.5;
@@ -88,9 +89,10 @@ inline void dropBackward(UnitTable &table) {
   table.is_forward_only = true;
   for (UnitParameter &parameter : table.parameters)
     parameter.trained = false;
-  for (Unit &unit : table.units)
-    unit.backward_flops = unit.backward_traffic_bytes = unit.activation_bytes =
-        0;
+  for (Unit &unit : table.units) {
+    unit.backward = {};
+    unit.activation_bytes = 0;
+  }
 }
 
 } // namespace autohet::test

@@ -30,8 +30,8 @@ UnitTable goldenLayers() {
     unit.parameters = {layer};
     // With its gradient and two moments, 2.6 GiB.
     table.parameters.push_back({unit.id + ".weight", 2.6 / 4 * gib, true});
-    unit.forward_flops = 1e12;
-    unit.backward_flops = 2e12;
+    unit.forward.per_sample.flops = 1e12;
+    unit.backward.per_sample.flops = 2e12;
     unit.activation_bytes = 0.6 * gib;
     unit.divisible = 0;
     if (layer + 1 < 32)

@@ -104,7 +104,7 @@ TEST(GpuClusters, UnitsOfAShape) {
   for (const UnitParameter &parameter : table.parameters)
     bytes += parameter.bytes;
   for (const Unit &unit : table.units)
-    flops += unit.forward_flops + unit.backward_flops;
+    flops += unit.productFlops();
   EXPECT_NEAR(bytes / 4, 6.738e9, 0.01e9);
   double products = 6.0 * 2048 * (bytes / 4 - 32000.0 * 4096);
   double attention = 12.0 * 2048 * 2048 * 4096 * 32;
