@@ -65,7 +65,8 @@ IntervalProgram::Rest IntervalProgram::restOf(const StageTables &tables,
       for (bool has : {had, had || (overlap && longest >= low_s)}) {
         // Up to the longest stage or transfer, passing on counts in full.
         double part = has || !drainsEarly ? wayPart : bothEnds + oneEnd;
-        double passing = transfer.total() * part;
+        double passing = has && !had ? costOfLongest(transfer, longest)
+                                     : transfer.total() * part;
         double cost = stateAt(depth - 1, end, next, had).cost_s + passing;
         if (cost >= rest.cost_s[has])
           continue;
@@ -90,7 +91,7 @@ bool IntervalProgram::extend(StageTables &tables, unsigned depth,
       // With the longest stage behind, the rest has none, and the other way.
       if (rest.cost_s[had] + beforeBy(end, index, !had) >= best_s)
         continue;
-      double cost = rest.cost_s[had] + charge_s[index];
+      double cost = rest.cost_s[had];
       double room = high_s - rest.transfer_s[had];
       for (unsigned begin = end; begin-- > 0;) {
         double time = variant.total_s[end] - variant.total_s[begin];
@@ -98,12 +99,15 @@ bool IntervalProgram::extend(StageTables &tables, unsigned depth,
           break;
         if (furthest[index][begin] < end)
           continue;
-        if (had || time + rest.transfer_s[had] >= low_s)
+        if (had)
           isAny |= reach(tables, depth, begin, index, had, true,
-                         cost + wayPart * time, rest, end);
+                         cost + costBefore(index, time), rest, end);
+        else if (time + rest.transfer_s[had] >= low_s)
+          isAny |= reach(tables, depth, begin, index, had, true,
+                         cost + costs[index].longest.at(time), rest, end);
         if (!had)
           isAny |= reach(tables, depth, begin, index, had, false,
-                         cost + costBehind(time), rest, end);
+                         cost + costBehind(index, time), rest, end);
       }
     }
   }

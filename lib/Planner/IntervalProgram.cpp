@@ -23,7 +23,7 @@ void IntervalProgram::start(const StageTables &tables,
   drainsEarly = overlap && space.costs.hasBackward();
   hasTimes = objective.has_times;
   hasRest = hasTimes && objective.has_rest;
-  wayPart = hasTimes ? stepPart() : 0;
+  wayPart = longestPart = hasTimes ? stepPart() : 0;
   units = tables.unitCount();
   groups = tables.groupCount();
   variants = tables.variants().size();
@@ -35,17 +35,57 @@ void IntervalProgram::start(const StageTables &tables,
   fixed_s = objective.microbatch_s * replicaCharge;
   cheapestCharge = never;
   charge_s.clear();
+  std::vector<double> charges;
   for (const StageTables::Variant &variant : tables.variants()) {
     double price = 0;
     for (const StageShape::Part &part :
          space.costs.shapes()[variant.shape].parts)
       price += part.count * prices.of_class[part.machine_class];
-    charge_s.push_back(objective.microbatch_s * microbatches * price);
+    charges.push_back(microbatches * price);
+    charge_s.push_back(objective.microbatch_s * charges.back());
     cheapestCharge = std::min(cheapestCharge, microbatches * price);
   }
   bothEnds = oneEnd = 0;
   if (hasTimes && drainsEarly)
     chooseEnds(tables, objective.is_close ? mostUsedCharge : usedCharge);
+  // Where messages are a part of stages, the longest one's time is not known.
+  bool isAdaptive = hasTimes && overlap;
+  replicaSlope = isAdaptive ? replicaCharge : 0;
+  costs.clear();
+  for (double charge : charges)
+    costs.push_back(
+        costsOf(objective.microbatch_s * charge, isAdaptive ? charge : 0));
+}
+
+// `charge_s` is a stage's at the least period, which grows by `chargeSlope`
+// with longer ones: no period is shorter than the stage.
+IntervalProgram::StageCosts IntervalProgram::costsOf(double charge_s,
+                                                     double chargeSlope) const {
+  StageCosts made;
+  double more_s = charge_s - chargeSlope * low_s;
+  made.shortOne = {wayPart, charge_s};
+  made.longOne = {wayPart + chargeSlope, more_s};
+  // It is the period.
+  made.longest = overlap
+                     ? Line{wayPart + chargeSlope + replicaSlope - longestPart,
+                            more_s - replicaSlope * low_s}
+                     : Line{wayPart, charge_s - longestPart * low_s};
+  if (!drainsEarly) {
+    made.shortOneBehind = made.shortOne;
+    made.longOneBehind = made.longOne;
+    return made;
+  }
+  // The charge grows with the period, what counts of the time shrinks.
+  double time = 2 * bothEnds + oneEnd, forwards_s = oneEnd * forward_s;
+  double period = chargeSlope - bothEnds;
+  if (period < 0) {
+    made.shortOneBehind = {time, more_s + period * high_s - forwards_s};
+    made.longOneBehind = made.shortOneBehind;
+  } else {
+    made.shortOneBehind = {time, more_s + period * low_s - forwards_s};
+    made.longOneBehind = {time + period, more_s - forwards_s};
+  }
+  return made;
 }
 
 // Behind the longest stage, only that counts which their times exceed what the
@@ -118,25 +158,25 @@ int64_t IntervalProgram::inFlightAt(unsigned depth) const {
 void IntervalProgram::boundFluid(const StageTables &tables) {
   std::vector<double> factors;
   for (auto [index, variant] : llvm::enumerate(tables.variants())) {
-    double charge = charge_s[index];
-    double factor = wayPart + charge / high_s;
-    // Costs of stages behind the longest one are linear in their times.
-    if (drainsEarly)
-      for (double time : {std::min(variant.shortestUnit_s, high_s), high_s}) {
-        double cost = costBehind(time) + charge;
-        if (cost <= 0)
-          factor = 0;
-        else if (time > 0)
-          factor = std::min(factor, cost / time);
-      }
-    factors.push_back(factor);
+    double factor = never;
+    // Costs are linear between these times.
+    for (double time : {std::min(variant.shortestUnit_s, high_s),
+                        std::min(low_s, high_s), high_s}) {
+      double cost = std::min(costBefore(index, time), costBehind(index, time));
+      if (cost <= 0)
+        factor = 0;
+      else if (time > 0)
+        factor = std::min(factor, cost / time);
+    }
+    factors.push_back(factor < never ? factor : 0);
   }
   fluid_s.assign(units + 1, 0);
   for (unsigned unit = units; unit-- > 0;) {
     llvm::ArrayRef<double> times = tables.unitSeconds(unit);
     double least = never;
     for (unsigned variant = 0; variant < variants; ++variant)
-      least = std::min(least, times[variant] * factors[variant]);
+      if (times[variant] <= high_s)
+        least = std::min(least, times[variant] * factors[variant]);
     fluid_s[unit] = fluid_s[unit + 1] + least;
   }
 }
@@ -147,7 +187,7 @@ double IntervalProgram::fluidBound(const StageTables &tables,
     return never;
   start(tables, interval, {true, interval.low_s});
   boundFluid(tables);
-  return fluid_s[0] + fixed_s - wayPart * low_s;
+  return fluid_s[0] + fixed_s - longestPart * high_s;
 }
 
 double IntervalProgram::leastOf(StageTables &tables,
@@ -168,15 +208,14 @@ double IntervalProgram::run(StageTables &tables,
                             const TemplateSearch::Interval &interval,
                             double cutoff_s, bool mayCount,
                             std::vector<TemplateStage> &stages) {
-  double first_s = stepPart() * interval.low_s;
-  double bound = leastOf(tables, interval, {true, interval.low_s},
-                         cutoff_s + first_s, stages);
+  double bound =
+      leastOf(tables, interval, {true, interval.low_s}, cutoff_s, stages);
   if (bound == never || !isLegal) {
     stages.clear();
     if (bound < never && mayCount)
       bound = countStages(tables, stages) + fixed_s;
   }
-  return bound - first_s;
+  return bound;
 }
 
 //===-- Without the number of stages --------------------------------------===//
@@ -195,11 +234,11 @@ void IntervalProgram::boundPrefixes(StageTables &tables, int64_t inFlight) {
     window.endsOfLong =
         limits.isSet() ? limits.endsOfLong(variant).data() : nullptr;
     window.group = made.group;
-    window.charge_s = charge_s[variant];
     window.first = 0;
-    window.longest = 1;
+    window.firstShort = 1;
     for (SlidingMinimum *minimum :
-         {&window.plain, &window.longestOnly, &window.behindLongest})
+         {&window.shortOnes, &window.longOnes, &window.longest,
+          &window.shortBehind, &window.longBehind})
       minimum->reset(units);
   }
   for (unsigned end = 1; end <= units; ++end) {
@@ -215,20 +254,22 @@ void IntervalProgram::boundPrefixes(StageTables &tables, int64_t inFlight) {
 void IntervalProgram::extendPrefix(StageTables &tables, unsigned end,
                                    unsigned variant) {
   Window &window = windows[variant];
+  const StageCosts &cost = costs[variant];
   const double *total_s = window.total_s;
   const double end_s = total_s[end];
+  // A stage of a line costs that much more than the units before it and the
+  // line at its end.
+  auto push = [&](SlidingMinimum &minimum, const Line &line, unsigned begin,
+                  bool had) {
+    double before_s = arrivalAt(begin, window.group, had).cost_s;
+    if (before_s < never)
+      minimum.push(begin, before_s - line.slope * total_s[begin]);
+  };
   // The unit before `end` may begin a stage.
   if (unsigned begin = end - 1) {
-    double plain = arrivalAt(begin, window.group, false).cost_s;
-    if (plain < never)
-      window.plain.push(begin, plain - wayPart * total_s[begin]);
-    double behindLongest = arrivalAt(begin, window.group, true).cost_s;
-    if (behindLongest < never)
-      window.behindLongest.push(begin, behindLongest - costBehind(0) +
-                                           costBehind(-total_s[begin]));
+    push(window.shortOnes, cost.shortOne, begin, false);
+    push(window.shortBehind, cost.shortOneBehind, begin, true);
   }
-  if (window.first > 0 && window.plain.empty() && window.behindLongest.empty())
-    return;
   auto isOut = [&](unsigned begin) {
     double time = end_s - total_s[begin];
     return time > high_s || window.furthest[begin] < end ||
@@ -237,18 +278,18 @@ void IntervalProgram::extendPrefix(StageTables &tables, unsigned end,
   };
   while (window.first < end && isOut(window.first))
     ++window.first;
-  // Stages that may be the longest: their first units are a part of the window.
-  for (; window.longest < end &&
-         (end_s - total_s[window.longest] >= low_s || !overlap);
-       ++window.longest) {
-    double plain = arrivalAt(window.longest, window.group, false).cost_s;
-    if (plain < never)
-      window.longestOnly.push(window.longest,
-                              plain - wayPart * total_s[window.longest]);
+  for (; window.firstShort < end &&
+         (end_s - total_s[window.firstShort] >= low_s || !overlap);
+       ++window.firstShort) {
+    push(window.longOnes, cost.longOne, window.firstShort, false);
+    push(window.longest, cost.longest, window.firstShort, false);
+    push(window.longBehind, cost.longOneBehind, window.firstShort, true);
   }
-  window.plain.dropBefore(window.first);
-  window.longestOnly.dropBefore(window.first);
-  window.behindLongest.dropBefore(window.first);
+  for (SlidingMinimum *minimum : {&window.shortOnes, &window.shortBehind})
+    minimum->dropBefore(std::max(window.first, window.firstShort));
+  for (SlidingMinimum *minimum :
+       {&window.longOnes, &window.longest, &window.longBehind})
+    minimum->dropBefore(window.first);
 
   auto take = [&](bool has, double cost, unsigned begin, bool had) {
     beforeBy(end, variant, has) = std::min(beforeBy(end, variant, has), cost);
@@ -258,30 +299,29 @@ void IntervalProgram::extendPrefix(StageTables &tables, unsigned end,
       place = {cost, static_cast<uint16_t>(begin),
                static_cast<uint16_t>(variant), had};
   };
-  double stage_s = wayPart * end_s + window.charge_s;
   if (window.first == 0) {
-    double cost = stage_s;
-    if (hasRest)
-      cost += tables.restSeconds(variant, end);
-    take(false, cost, 0, false);
+    double rest_s = hasRest ? tables.restSeconds(variant, end) : 0;
+    take(false, costBefore(variant, end_s) + rest_s, 0, false);
     if (end_s >= low_s || !overlap)
-      take(true, cost, 0, false);
+      take(true, cost.longest.at(end_s) + rest_s, 0, false);
   }
-  if (!window.plain.empty())
-    take(false, window.plain.key() + stage_s, window.plain.index(), false);
-  if (!window.longestOnly.empty())
-    take(true, window.longestOnly.key() + stage_s, window.longestOnly.index(),
-         false);
-  if (!window.behindLongest.empty())
-    take(true, window.behindLongest.key() + costBehind(end_s) + window.charge_s,
-         window.behindLongest.index(), true);
+  auto takeLeast = [&](const SlidingMinimum &minimum, const Line &line,
+                       bool has, bool had) {
+    if (!minimum.empty())
+      take(has, minimum.key() + line.at(end_s), minimum.index(), had);
+  };
+  takeLeast(window.shortOnes, cost.shortOne, false, false);
+  takeLeast(window.longOnes, cost.longOne, false, false);
+  takeLeast(window.longest, cost.longest, true, false);
+  takeLeast(window.shortBehind, cost.shortOneBehind, true, true);
+  takeLeast(window.longBehind, cost.longOneBehind, true, true);
 }
 
 void IntervalProgram::passPrefixOn(const StageTables &tables, unsigned cut) {
   for (unsigned from = 0; from < groups; ++from)
     for (bool had : {false, true}) {
       double cost = prefixAt(cut, from, had).cost_s;
-      if (cost + fluid_s[cut] >= best_s)
+      if (cost + fluid_s[cut] - (had ? 0 : longestPart * high_s) >= best_s)
         continue;
       for (unsigned to = 0; to < groups; ++to) {
         const PassSeconds &transfer = tables.transfer(cut, from, to);
@@ -298,7 +338,7 @@ void IntervalProgram::passPrefixOn(const StageTables &tables, unsigned cut) {
         // A transfer may be what sets the pace.
         if (had || !overlap || longest < low_s)
           continue;
-        take(true, cost + wayPart * transfer.total());
+        take(true, cost + costOfLongest(transfer, longest));
         before(cut, true) = std::min(before(cut, true), cost);
       }
     }

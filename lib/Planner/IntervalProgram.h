@@ -7,11 +7,15 @@
 // last, and uses what the first one says of the units before.
 //
 // A stage costs its charge and, up to the longest stage, its time; behind that
-// one only what costBehind() says. Where batches follow one another, stages
-// cost their charge alone, and the longest one its time. At the interval's
-// period as the price of a microbatch that is what a template takes that does
-// its charge. Whole microbatches may be more: other prices say how much time
-// the templates take that are charged with few, and the other way round.
+// one only a part of it. Where batches follow one another, stages cost their
+// charge alone. No period is shorter than a stage, so longer stages than the
+// interval's least period are charged at their own time; and the longest one is
+// the period, which the first microbatch takes as a part of its way, and only
+// the others beside it. At the interval's least period as the price of a
+// microbatch the cost is what a template takes that does its charge, however
+// wide the interval is. Whole microbatches may be more: other prices say how
+// much time the templates take that are charged with few, and the other way
+// round.
 //
 //===----------------------------------------------------------------------===//
 
@@ -95,6 +99,19 @@ private:
     bool is_close = false; ///< a better bound is worth more time
   };
 
+  /// What a stage costs by its time.
+  struct Line {
+    double slope = 0, base_s = 0;
+
+    double at(double time_s) const { return slope * time_s + base_s; }
+  };
+  /// Of one variant. Short stages are below the interval, long ones in it.
+  struct StageCosts {
+    Line shortOne, longOne; ///< up to the longest stage
+    Line longest;           ///< this one
+    Line shortOneBehind, longOneBehind;
+  };
+
   /// The cheapest way to run units [unit, …) found so far, by the class of its
   /// first stage and by whether the longest stage is among its stages.
   struct State {
@@ -138,12 +155,22 @@ private:
                   const std::vector<TemplateStage> &stages) const;
   double shortestPeriod(const StageTables &tables);
   void boundFluid(const StageTables &tables);
-  double costBehind(double time) const {
-    return drainsEarly
-               ? bothEnds * (2 * time - high_s) + oneEnd * (time - forward_s)
-               : wayPart * time;
-  }
   void chooseEnds(const StageTables &tables, double usedCharge);
+  StageCosts costsOf(double charge_s, double chargeSlope) const;
+  double costBefore(unsigned variant, double time) const {
+    return (time < low_s ? costs[variant].shortOne : costs[variant].longOne)
+        .at(time);
+  }
+  double costBehind(unsigned variant, double time) const {
+    return (time < low_s ? costs[variant].shortOneBehind
+                         : costs[variant].longOneBehind)
+        .at(time);
+  }
+  /// Of a transfer that sets the pace.
+  double costOfLongest(const PassSeconds &transfer, double period) const {
+    return wayPart * transfer.total() - longestPart * period +
+           replicaSlope * (period - low_s);
+  }
   int64_t inFlightAt(unsigned depth) const;
 
   void boundPrefixes(StageTables &tables, int64_t inFlight);
@@ -189,15 +216,18 @@ private:
   bool overlap = true;
   bool drainsEarly = true; ///< stages behind the longest one may be done soon
   bool hasTimes = true, hasRest = true; ///< of the objective
-  bool isLegal = false; ///< whether leastOf() has read a template
-  double wayPart = 1;   ///< of a stage's time that the objective has
+  bool isLegal = false;    ///< whether leastOf() has read a template
+  double wayPart = 1;      ///< of a stage's time that the objective has
+  double longestPart = 1;  ///< of the period that it has not
+  double replicaSlope = 0; ///< what a replica is charged at longer periods
   unsigned units = 0, groups = 0, variants = 0;
   double cheapestCharge = 0; ///< microbatches of the cheapest shape
   double replicaCharge = 0;  ///< microbatches of any replica
   /// Of the time behind the longest stage, whose forward is no longer than
-  /// that: see costBehind().
+  /// that: see chooseEnds().
   double bothEnds = 1, oneEnd = 0, forward_s = 0;
-  std::vector<double> charge_s; ///< of each variant
+  std::vector<double> charge_s;  ///< of each variant
+  std::vector<StageCosts> costs; ///< of each variant
   std::vector<std::pair<const StageTables *, double>> shortestPeriods;
   /// What units [unit, …) cost at least, in any stages.
   std::vector<double> fluid_s;
@@ -209,9 +239,9 @@ private:
     /// As ExchangeLimits, or none.
     const uint16_t *ends = nullptr, *endsOfLong = nullptr;
     unsigned group = 0;
-    double charge_s = 0;
-    unsigned first = 0, longest = 0; ///< begins of stages; those of the longest
-    SlidingMinimum plain, longestOnly, behindLongest;
+    /// Begins of stages are from the one on, of long ones before the other.
+    unsigned first = 0, firstShort = 0;
+    SlidingMinimum shortOnes, longOnes, longest, shortBehind, longBehind;
   };
   std::vector<Window> windows;
   ExchangeLimits limits;

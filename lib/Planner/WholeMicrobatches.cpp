@@ -23,14 +23,12 @@ bool IntervalProgram::limitExchange(StageTables &tables,
                                     double cutoff_s) {
   if (!space.costs.syncOverlaps() || !space.costs.hasBackward())
     return false;
-  double first_s = stepPart() * interval.low_s;
   std::vector<TemplateStage> stages;
   double least = leastOf(tables, interval, {true, interval.low_s, false},
-                         cutoff_s + first_s, stages);
+                         cutoff_s, stages);
   if (least == never)
     return true;
-  limits.reset(tables, interval.low_s, interval.high_s,
-               cutoff_s + first_s - least);
+  limits.reset(tables, interval.low_s, interval.high_s, cutoff_s - least);
   return true;
 }
 
@@ -75,8 +73,8 @@ double IntervalProgram::wholeBound(
   while (true) {
     // So dear is a template below the cutoff at most: one of many microbatches
     // if they cost more than their period, else one of few.
-    double dearest = cutoff_s + first_s +
-                     (next_s - period) * (next_s > period ? most : fewest);
+    double dearest =
+        cutoff_s + (next_s - period) * (next_s > period ? most : fewest);
     double found = least({true, next_s, true, true}, dearest);
     Priced priced = {next_s, std::min(found, dearest),
                      found < never ? chargeOf(interval, stages) : most};
@@ -87,8 +85,7 @@ double IntervalProgram::wholeBound(
     double bound = never, worst = fewest;
     for (double count = fewest; count <= most; ++count) {
       auto best = bestPrice(count);
-      double seconds =
-          best->least_s + (period - best->price_s) * count - first_s;
+      double seconds = best->least_s + (period - best->price_s) * count;
       if (seconds >= bound)
         continue;
       bound = seconds;
