@@ -29,9 +29,6 @@ const PlausibleRange plausibleBandwidth = {Dimension::BytesPerSecond, 1e4,
 const PlausibleRange plausibleTime = {Dimension::Seconds, 0, 1};
 const PlausibleRange plausiblePrice = {Dimension::DollarsPerHour, 1e-3, 1e3};
 
-// More is a typing error; planning would take minutes.
-constexpr uint64_t mostDevices = 100000;
-
 // What a kind without `flops` computes at relative speed 1.
 constexpr double defaultFlops = 100e9;
 
@@ -146,9 +143,9 @@ private:
     if (devices.empty() && errors.empty())
       return errors.add(tree.location, "node '" + name + "' has no devices");
     if (cluster.devices().size() + uint64_t(count) * devices.size() >
-        mostDevices)
+        kMostDevices)
       return errors.add(tree.location,
-                        "more than " + llvm::Twine(mostDevices) + " devices");
+                        "more than " + llvm::Twine(kMostDevices) + " devices");
     for (int64_t index = 0; index < count; ++index)
       addNode(tree, isMany ? name + "-" + std::to_string(index) : name, address,
               devices, facts);
@@ -179,9 +176,9 @@ private:
     }
     if (name.empty())
       return;
-    if (count > int64_t(mostDevices))
+    if (count > int64_t(kMostDevices))
       return errors.add(tree.location,
-                        "more than " + llvm::Twine(mostDevices) + " devices");
+                        "more than " + llvm::Twine(kMostDevices) + " devices");
     std::optional<unsigned> kind = cluster.findKind(name);
     if (!kind)
       if (std::optional<DeviceKind> known = findKnownKind(name))

@@ -71,6 +71,9 @@ private:
       return errors.add(location, "host '" + host + "' is given twice");
     if (!slots)
       return errors.add(location, "host '" + host + "' needs slots=N");
+    if (cluster.devices().size() + uint64_t(slots) > kMostDevices)
+      return errors.add(location,
+                        "more than " + llvm::Twine(kMostDevices) + " devices");
 
     (type.empty() ? untypedLine : typedLine) = location.line;
     std::optional<unsigned> kind =

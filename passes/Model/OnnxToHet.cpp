@@ -355,6 +355,9 @@ LogicalResult OnnxConversion::convertNode(onnx::NodeOp node) {
   return success();
 }
 
+// Loops in loops multiply.
+static constexpr int64_t kMostNodesOfBodies = 1 << 17;
+
 LogicalResult OnnxConversion::convertBody(Region &body,
                                           SmallVectorImpl<Value> &outputs,
                                           ArrayRef<Value> arguments) {
@@ -366,6 +369,9 @@ LogicalResult OnnxConversion::convertBody(Region &body,
   }
   for (Operation &op : block) {
     if (auto node = dyn_cast<onnx::NodeOp>(op)) {
+      if (++nodesOfBodies > kMostNodesOfBodies)
+        return node.emitError("loops and branches write out more than ")
+               << kMostNodesOfBodies << " nodes";
       if (failed(convertNode(node)))
         return failure();
     } else if (auto yield = dyn_cast<onnx::YieldOp>(op)) {

@@ -59,6 +59,8 @@ public:
   bool inference = false;
   /// The id of the next dropout: the order of nodes fixes it, before any plan.
   int64_t nextDropoutId = 0;
+  /// Nodes of subgraphs that were converted, each as often as it was.
+  int64_t nodesOfBodies = 0;
 
   /// Converts one node, and binds its results.
   mlir::LogicalResult convertNode(onnx::NodeOp node);

@@ -80,10 +80,10 @@ private:
   template <typename Integer>
   Integer changed(Integer value) {
     switch (below(6)) {
-    case 0:
-      return value + 1;
+    case 0: // may wrap around
+      return static_cast<Integer>(static_cast<uint64_t>(value) + 1);
     case 1:
-      return value - 1;
+      return static_cast<Integer>(static_cast<uint64_t>(value) - 1);
     case 2:
       return below(4);
     case 3:

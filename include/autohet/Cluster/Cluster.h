@@ -157,6 +157,9 @@ std::vector<llvm::StringRef> knownKindNames();
 bool matchesDevice(llvm::StringRef pattern, const Cluster &cluster,
                    unsigned device);
 
+/// More is a typing error; planning would take minutes.
+constexpr uint64_t kMostDevices = 100000;
+
 /// Reads a cluster file. Readings that are legal but hardly meant (80 bytes of
 /// memory) are added to `warnings`. Without nodes where `kindsOnly`.
 llvm::Expected<Cluster> parseCluster(llvm::StringRef text, llvm::StringRef file,

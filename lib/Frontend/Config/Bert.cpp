@@ -32,7 +32,7 @@ private:
 
 void Bert::read(ConfigKeys &keys) {
   readArchitecture(keys, {"BertForMaskedLM"});
-  layers = keys.count({"num_hidden_layers"});
+  layers = keys.countOfParts({"num_hidden_layers"});
   hidden = keys.count({"hidden_size"});
   heads = keys.count({"num_attention_heads"});
   inner = keys.count({"intermediate_size"}, 3072);

@@ -44,19 +44,19 @@ const Tree *ConfigKeys::firstOf(llvm::ArrayRef<llvm::StringRef> names,
   return first;
 }
 
-int64_t ConfigKeys::count(llvm::ArrayRef<llvm::StringRef> names,
-                          std::optional<int64_t> fallback, int64_t minimum) {
+int64_t ConfigKeys::countBetween(int64_t minimum, int64_t most,
+                                 llvm::ArrayRef<llvm::StringRef> names,
+                                 std::optional<int64_t> fallback) {
   llvm::StringRef name;
   int64_t value = fallback.value_or(minimum);
   if (const Tree *found = firstOf(names, name))
     readInteger(*found, quoted(name), value, errors, minimum);
   else if (!fallback)
     errors.add(tree.location, "needs " + quoted(name));
-  // Products of a few of them must stay within 64 bits.
-  if (value > (int64_t(1) << 24)) {
+  if (value > most) {
     errors.add(tree.find(name)->location,
                quoted(name) + " is " + llvm::Twine(value) +
-                   ", wanted at most " + llvm::Twine(int64_t(1) << 24));
+                   ", wanted at most " + llvm::Twine(most));
     value = minimum;
   }
   return value;

@@ -33,7 +33,16 @@ public:
   /// several names are spellings of one key, which must agree.
   int64_t count(llvm::ArrayRef<llvm::StringRef> names,
                 std::optional<int64_t> fallback = std::nullopt,
-                int64_t minimum = 1);
+                int64_t minimum = 1) {
+    // Products of a few of them must stay within 64 bits.
+    return countBetween(minimum, int64_t(1) << 24, names, fallback);
+  }
+  /// A count of what is built one by one, as layers are.
+  int64_t countOfParts(llvm::ArrayRef<llvm::StringRef> names,
+                       std::optional<int64_t> fallback = std::nullopt) {
+    // More is a typing error: thousands already take seconds.
+    return countBetween(1, 4096, names, fallback);
+  }
   double number(llvm::ArrayRef<llvm::StringRef> names, double fallback);
   /// At least 0 and below 1.
   double probability(llvm::ArrayRef<llvm::StringRef> names, double fallback);
@@ -57,6 +66,9 @@ public:
   ErrorList &errorList() { return errors; }
 
 private:
+  int64_t countBetween(int64_t minimum, int64_t most,
+                       llvm::ArrayRef<llvm::StringRef> names,
+                       std::optional<int64_t> fallback);
   const Tree *firstOf(llvm::ArrayRef<llvm::StringRef> names,
                       llvm::StringRef &name);
   std::string quoted(llvm::StringRef key) const;

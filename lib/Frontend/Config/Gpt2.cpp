@@ -31,7 +31,7 @@ private:
 
 void Gpt2::read(ConfigKeys &keys) {
   readArchitecture(keys, {"GPT2LMHeadModel"});
-  layers = keys.count({"n_layer", "num_hidden_layers"});
+  layers = keys.countOfParts({"n_layer", "num_hidden_layers"});
   hidden = keys.count({"n_embd", "hidden_size"});
   heads = keys.count({"n_head", "num_attention_heads"});
   vocabulary = keys.count({"vocab_size"});

@@ -20,7 +20,7 @@ namespace autohet::config {
 
 void Llama::readSizes(ConfigKeys &keys, int64_t defaultPositions,
                       std::optional<int64_t> defaultKeyHeads) {
-  layers = keys.count({"num_hidden_layers"});
+  layers = keys.countOfParts({"num_hidden_layers"});
   hidden = keys.count({"hidden_size"});
   heads = keys.count({"num_attention_heads"});
   // Here null is as many as heads, and absent the default.
@@ -171,7 +171,7 @@ struct MetaLlama : Llama {
     architecture = "LlamaForCausalLM";
     names = metaNames;
     isInterleaved = true;
-    layers = keys.count({"n_layers"});
+    layers = keys.countOfParts({"n_layers"});
     hidden = keys.count({"dim"});
     heads = keys.count({"n_heads"});
     keyHeads = keys.count({"n_kv_heads"}, heads);

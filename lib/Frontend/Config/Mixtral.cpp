@@ -35,7 +35,11 @@ void Mixtral::readOwn(ConfigKeys &keys) {
   epsilon = 1e-5;
   rotaryDefaults.theta = 1e6;
   window = keys.count({"sliding_window"}, 0, 0);
-  experts = keys.count({"num_local_experts"}, 8);
+  experts = keys.countOfParts({"num_local_experts"}, 8);
+  if (experts * layers > (1 << 16))
+    keys.refuse("num_local_experts", "makes " + llvm::Twine(experts * layers) +
+                                         " experts in all, wanted at most " +
+                                         llvm::Twine(1 << 16));
   chosen = keys.count({"num_experts_per_tok"}, 2);
   if (chosen > experts)
     keys.refuse("num_experts_per_tok",

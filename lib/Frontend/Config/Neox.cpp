@@ -24,7 +24,7 @@ public:
 protected:
   void readSizes(ConfigKeys &keys, std::optional<int64_t> defaultInner,
                  const RotaryDefaults &rotaryDefaults) {
-    layers = keys.count({"num_hidden_layers"});
+    layers = keys.countOfParts({"num_hidden_layers"});
     hidden = keys.count({"hidden_size"});
     heads = keys.count({"num_attention_heads"});
     inner = keys.count({"intermediate_size"}, defaultInner);
