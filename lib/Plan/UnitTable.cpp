@@ -39,19 +39,11 @@ double UnitTable::parameterBytes(const Unit &unit) const {
 
 //===-- Writing -----------------------------------------------------------===//
 
-/// The quantities that a file may give, by their names in it.
-static constexpr std::pair<llvm::StringLiteral, double Work::*> quantities[] = {
-    {"commands", &Work::commands},
-    {"flops", &Work::flops},
-    {"attention_flops", &Work::attention_flops},
-    {"elementwise_flops", &Work::elementwise_flops},
-    {"traffic_bytes", &Work::traffic_bytes}};
-
 static void writeWork(llvm::StringRef key, const Work &work,
                       llvm::raw_ostream &os) {
   os << "\"" << key << "\": {";
   llvm::ListSeparator comma;
-  for (auto [name, quantity] : quantities)
+  for (auto [name, quantity] : kWorkQuantities)
     if (work.*quantity != 0)
       os << comma << "\"" << name << "\": " << json::Value(work.*quantity);
   os << "}";
@@ -178,7 +170,7 @@ private:
                               std::pair("once", &pass.once)})
       if (const Tree *part = reader.get(name)) {
         MappingReader numbers(*part, "a unit's " + key + " " + name, errors);
-        for (auto [name, quantity] : quantities)
+        for (auto [name, quantity] : kWorkQuantities)
           numbers.optional(name, work->*quantity, Dimension::None);
         numbers.finish();
       }

@@ -45,7 +45,12 @@ std::string formatChromeTrace(const SimProgram &program,
        << "\",\"ts\":" << micros(span.start_s)
        << ",\"dur\":" << micros(span.end_s - span.start_s)
        << ",\"args\":{\"step\":" << span.step
-       << ",\"microbatch\":" << span.microbatch << "}}";
+       << ",\"microbatch\":" << span.microbatch;
+    if (!span.is_waiting)
+      for (auto [name, quantity] : kWorkQuantities)
+        if (command.work.*quantity > 0)
+          os << ",\"" << name << "\":" << json::Value(command.work.*quantity);
+    os << "}}";
   }
   // Transfers overlap, which slices of one thread may not: async events.
   for (auto [id, transfer] : llvm::enumerate(result.transfers)) {

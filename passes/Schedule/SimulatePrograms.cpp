@@ -133,8 +133,10 @@ private:
         .Case([&](exec::AgreeOp) { command.kind = SimCommandKind::Agree; })
         // Between steps: no time unless something is asked for.
         .Case([](exec::HookOp) {})
-        .Default(
-            [&](Operation *) { command.seconds = kind.seconds(workOf(op)); });
+        .Default([&](Operation *) {
+          command.work = workOf(op);
+          command.seconds = kind.seconds(command.work);
+        });
     stream.commands.push_back(std::move(command));
   }
 

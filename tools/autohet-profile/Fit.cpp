@@ -1,7 +1,7 @@
-//===- Fit.cpp - rates of a device from measured units --------------------===//
+//===- Fit.cpp - rates of a device from measured commands -----------------===//
 //
-// Three unknowns: every choice of those that are not 0 is solved, and the best
-// one without a negative number taken.
+// Five unknowns: every choice of those that stand for themselves is solved, and
+// the best one without a negative number taken.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,87 +15,115 @@
 #include <optional>
 
 namespace autohet {
+namespace {
 
-using Vector = std::array<double, 3>; // overhead, 1 / rate, 1 / bandwidth
+/// What each quantity of work takes, in seconds.
+enum Unknown { Products, Overhead, Attention, Elementwise, Traffic };
+constexpr unsigned count = 5;
+using Vector = std::array<double, count>;
 
-static Vector factors(const Observation &of) {
-  return {of.overheads, of.flops, of.bytes};
+bool has(unsigned active, unsigned unknown) { return active >> unknown & 1; }
+
+/// By how much each unknown counts; arithmetic without an own one is products'.
+Vector factors(const Work &work, unsigned active) {
+  Vector f = {work.flops, work.commands, work.attention_flops,
+              work.elementwise_flops, work.traffic_bytes};
+  for (unsigned i = Overhead; i < count; ++i) {
+    if (has(active, i))
+      continue;
+    if (i == Attention || i == Elementwise)
+      f[Products] += f[i];
+    f[i] = 0;
+  }
+  return f;
 }
 
-static double errorOf(llvm::ArrayRef<Observation> observations,
-                      const Vector &x) {
+double dot(const Vector &a, const Vector &b) {
+  double sum = 0;
+  for (unsigned i = 0; i < count; ++i)
+    sum += a[i] * b[i];
+  return sum;
+}
+
+double errorOf(llvm::ArrayRef<Observation> observations, unsigned active,
+               const Vector &x) {
   double sum = 0;
   for (const Observation &one : observations) {
-    Vector f = factors(one);
-    double difference = f[0] * x[0] + f[1] * x[1] + f[2] * x[2] - one.seconds;
+    double difference = dot(factors(one.work, active), x) - one.seconds;
     sum += one.weight * difference * difference;
   }
   return sum;
 }
 
-/// The unknowns of `active`, the others 0; none if these are not determined.
-static std::optional<Vector> solve(llvm::ArrayRef<Observation> observations,
-                                   unsigned active) {
-  // Scaled, since flops are 1e9 times overheads.
+/// The normal equations; none if they do not determine what is active.
+std::optional<Vector> solve(llvm::ArrayRef<Observation> observations,
+                            unsigned active) {
+  // Scaled, since flops are 1e9 times commands.
   Vector scale = {};
   for (const Observation &one : observations)
-    for (auto [largest, f] : llvm::zip_equal(scale, factors(one)))
+    for (auto [largest, f] : llvm::zip_equal(scale, factors(one.work, active)))
       largest = std::max(largest, std::fabs(f));
-  std::array<std::array<double, 4>, 3> m = {};
-  for (unsigned i = 0; i < 3; ++i) {
-    if (!(active >> i & 1) || scale[i] == 0) {
+  std::array<std::array<double, count + 1>, count> m = {};
+  for (unsigned i = 0; i < count; ++i) {
+    if (!has(active, i)) {
       m[i][i] = 1;
       continue;
     }
+    if (scale[i] == 0)
+      return std::nullopt;
     for (const Observation &one : observations) {
-      Vector f = factors(one);
-      for (unsigned j = 0; j < 3; ++j)
-        if ((active >> j & 1) && scale[j] > 0)
+      Vector f = factors(one.work, active);
+      for (unsigned j = 0; j < count; ++j)
+        if (scale[j] > 0)
           m[i][j] += one.weight * f[i] / scale[i] * f[j] / scale[j];
-      m[i][3] += one.weight * f[i] / scale[i] * one.seconds;
+      m[i][count] += one.weight * f[i] / scale[i] * one.seconds;
     }
   }
-  for (unsigned pivot = 0; pivot < 3; ++pivot) {
+  for (unsigned pivot = 0; pivot < count; ++pivot) {
     if (std::fabs(m[pivot][pivot]) < 1e-12)
       return std::nullopt;
-    for (unsigned row = 0; row < 3; ++row) {
+    for (unsigned row = 0; row < count; ++row) {
       if (row == pivot)
         continue;
       double factor = m[row][pivot] / m[pivot][pivot];
-      for (unsigned column = pivot; column < 4; ++column)
+      for (unsigned column = pivot; column <= count; ++column)
         m[row][column] -= factor * m[pivot][column];
     }
   }
-  Vector x;
-  for (unsigned i = 0; i < 3; ++i)
-    x[i] = scale[i] > 0 ? m[i][3] / m[i][i] / scale[i] : 0;
+  Vector x = {};
+  for (unsigned i = 0; i < count; ++i)
+    if (has(active, i))
+      x[i] = m[i][count] / m[i][i] / scale[i];
   return x;
 }
 
-double FittedRates::seconds(const Observation &of) const {
-  double time = of.overheads * overhead_s + of.flops / flops_per_s;
-  if (bandwidth_bytes_per_s > 0)
-    time += of.bytes / bandwidth_bytes_per_s;
-  return time;
-}
+} // namespace
 
-FittedRates fitRates(llvm::ArrayRef<Observation> observations) {
-  constexpr unsigned rate = 2; // always there: a device computes
+void fitRates(llvm::ArrayRef<Observation> observations, DeviceKind &kind) {
   Vector best = {};
   double least = std::numeric_limits<double>::infinity();
-  for (unsigned active = 0; active < 8; ++active) {
-    if (!(active & rate))
-      continue;
+  // A device computes: products always stand for themselves.
+  for (unsigned active = 1; active < 1u << count; active += 2) {
     std::optional<Vector> x = solve(observations, active);
-    if (!x || (*x)[1] <= 0 || (*x)[0] < 0 || (*x)[2] < 0)
+    if (!x)
       continue;
-    if (double error = errorOf(observations, *x); error < least) {
+    bool isLegal = true;
+    for (unsigned i = 0; i < count; ++i)
+      isLegal &= !has(active, i) || (*x)[i] > 0;
+    if (!isLegal)
+      continue;
+    if (double error = errorOf(observations, active, *x); error < least) {
       least = error;
       best = *x;
     }
   }
-  assert(best[1] > 0 && "no observation has flops");
-  return {best[0], 1 / best[1], best[2] > 0 ? 1 / best[2] : 0};
+  assert(best[Products] > 0 && "no observation has products");
+  auto rate = [&](Unknown of) { return best[of] > 0 ? 1 / best[of] : 0; };
+  kind.flops_per_s = rate(Products);
+  kind.attention_flops_per_s = rate(Attention);
+  kind.elementwise_flops_per_s = rate(Elementwise);
+  kind.memory_bandwidth_bytes_per_s = rate(Traffic);
+  kind.overhead_s = best[Overhead];
 }
 
 } // namespace autohet

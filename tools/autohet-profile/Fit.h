@@ -1,37 +1,30 @@
-//===- Fit.h - rates of a device from measured units -----------*- C++ -*-===//
+//===- Fit.h - rates of a device from measured commands --------*- C++ -*-===//
 //
-// The cost model says that a unit takes
-//
-//   seconds = overheads * overhead + flops / rate + bytes / bandwidth
-//
-// Given seconds of many units, the three numbers that explain them best.
+// The cost model (DeviceKind::seconds) is linear in a command's work. Given
+// seconds of many commands, the rates that explain them best.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef AUTOHET_TOOLS_AUTOHET_PROFILE_FIT_H
 #define AUTOHET_TOOLS_AUTOHET_PROFILE_FIT_H
 
+#include "autohet/Cluster/Cluster.h"
+
 #include "llvm/ADT/ArrayRef.h"
 
 namespace autohet {
 
 struct Observation {
-  double overheads = 0, flops = 0, bytes = 0;
+  Work work;
   double seconds = 0;
   double weight = 1; ///< of its error
 };
 
-struct FittedRates {
-  double overhead_s = 0;
-  double flops_per_s = 0;
-  double bandwidth_bytes_per_s = 0; ///< 0: traffic explains nothing
-
-  double seconds(const Observation &of) const;
-};
-
-/// Least weighted squares with no number below 0 and a finite rate. Needs an
-/// observation with flops.
-FittedRates fitRates(llvm::ArrayRef<Observation> observations);
+/// Sets the kind's rates and overhead to those of the least weighted squares of
+/// which none is negative. What explains nothing is 0: arithmetic that is then
+/// as fast as products, traffic that is not counted. Needs an observation with
+/// products.
+void fitRates(llvm::ArrayRef<Observation> observations, DeviceKind &kind);
 
 } // namespace autohet
 

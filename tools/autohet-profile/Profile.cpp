@@ -1,8 +1,9 @@
 //===- Profile.cpp - short runs of one device, and their fit --------------===//
 //
 // Each kind computes the whole model alone for a few steps at some microbatch
-// sizes; the trace says what each unit took. Units differ in their share of
-// arithmetic, traffic and commands, so few runs determine all three rates.
+// sizes. The run's trace says what each command took, the simulator's trace
+// what it had to do. Commands differ in their share of arithmetic and traffic,
+// so few runs determine all rates.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +19,11 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
+#include <numeric>
 
 namespace autohet {
 namespace {
@@ -30,8 +34,19 @@ double secondsSince(Clock::time_point then) {
   return std::chrono::duration<double>(Clock::now() - then).count();
 }
 
-/// Seconds of one microbatch's forward and backward, by unit.
-using UnitSeconds = llvm::StringMap<double>;
+/// What a command had to do and took: once a step, or a microbatch.
+struct Command {
+  Work work;
+  std::vector<double> seconds;
+};
+using Commands = std::map<std::string, Command>;
+
+/// One microbatch size: the commands of the run, in the order of names.
+struct Run {
+  int64_t microbatch = 1;
+  std::vector<std::string> units; ///< of each; empty: of none
+  std::vector<Observation> observations;
+};
 
 class Profiler {
 public:
@@ -42,14 +57,19 @@ private:
   const ProfileOptions &options;
   Cluster cluster;
   UnitTable units;
-  unsigned runs = 0;
 
   llvm::Error profileKind(unsigned kind, llvm::StringRef device);
-  llvm::Expected<UnitSeconds> measure(llvm::StringRef device,
-                                      int64_t microbatch, bool &fits);
-  llvm::Error readTrace(llvm::StringRef path, UnitSeconds &seconds);
+  llvm::Expected<Run> measure(llvm::StringRef device, int64_t microbatch,
+                              bool &fits);
+  /// Calls `add` with the name and arguments of each event that took time.
+  llvm::Error readTrace(llvm::StringRef path,
+                        llvm::function_ref<void(llvm::StringRef, double seconds,
+                                                const llvm::json::Object &)>
+                            add) const;
+  std::string unitOf(llvm::StringRef command) const;
+  double secondsOf(Command &command) const;
+  void printFit(llvm::ArrayRef<Run> runs, const DeviceKind &kind) const;
   std::vector<std::string> compileArguments() const;
-  Observation observe(unsigned unit, int64_t microbatch) const;
 };
 
 } // namespace
@@ -77,25 +97,15 @@ std::vector<std::string> Profiler::compileArguments() const {
   return arguments;
 }
 
-/// What the cost model counts of a unit's forward and backward together.
-Observation Profiler::observe(unsigned unit, int64_t microbatch) const {
-  const Unit &data = units.units[unit];
-  double samples = static_cast<double>(microbatch);
-  Work work = data.forward.of(samples);
-  work += data.backward.of(samples);
-  Observation result;
-  result.overheads = work.commands;
-  result.flops = work.flops + work.attention_flops + work.elementwise_flops;
-  result.bytes = work.traffic_bytes;
-  return result;
-}
-
 //===----------------------------------------------------------------------===//
 // One run
 //===----------------------------------------------------------------------===//
 
-/// Names of commands are "kernel unit/op"; the first step is not counted.
-llvm::Error Profiler::readTrace(llvm::StringRef path, UnitSeconds &seconds) {
+llvm::Error
+Profiler::readTrace(llvm::StringRef path,
+                    llvm::function_ref<void(llvm::StringRef, double,
+                                            const llvm::json::Object &)>
+                        add) const {
   auto text = llvm::MemoryBuffer::getFile(path);
   if (!text)
     return error(path + ": " + text.getError().message());
@@ -108,7 +118,6 @@ llvm::Error Profiler::readTrace(llvm::StringRef path, UnitSeconds &seconds) {
       root ? root->getArray("traceEvents") : trace->getAsArray();
   if (!events)
     return error(path + ": is no trace");
-  llvm::DenseMap<std::pair<int64_t, int64_t>, char> passes;
   for (const llvm::json::Value &value : *events) {
     const llvm::json::Object *event = value.getAsObject();
     const llvm::json::Object *of = event ? event->getObject("args") : nullptr;
@@ -116,25 +125,40 @@ llvm::Error Profiler::readTrace(llvm::StringRef path, UnitSeconds &seconds) {
         event ? event->getString("name") : std::nullopt;
     std::optional<double> duration_us =
         event ? event->getNumber("dur") : std::nullopt;
-    if (!of || !name || !duration_us)
-      continue;
-    std::optional<int64_t> step = of->getInteger("step"),
-                           microbatch = of->getInteger("microbatch");
-    llvm::StringRef unit = name->split(' ').second.split('/').first;
-    if (!step || !microbatch || *step < 1 || !units.find(unit))
-      continue;
-    seconds[unit] += *duration_us * 1e-6;
-    passes[{*step, *microbatch}] = 1;
+    if (of && name && duration_us)
+      add(*name, *duration_us * 1e-6, *of);
   }
-  if (passes.empty())
-    return error(path + ": has no command of a unit");
-  for (auto &entry : seconds)
-    entry.second /= static_cast<double>(passes.size());
   return llvm::Error::success();
 }
 
-llvm::Expected<UnitSeconds> Profiler::measure(llvm::StringRef device,
-                                              int64_t microbatch, bool &fits) {
+/// Names are "kernel unit/op", or "gemm parameter.gradient".
+std::string Profiler::unitOf(llvm::StringRef command) const {
+  llvm::StringRef subject = command.split(' ').second;
+  llvm::StringRef unit = subject.split('/').first;
+  if (units.find(unit))
+    return unit.str();
+  llvm::StringRef parameter = subject.substr(0, subject.rfind(".gradient"));
+  for (const Unit &one : units.units)
+    for (unsigned index : one.parameters)
+      if (units.parameters[index].name == parameter)
+        return one.id;
+  return "";
+}
+
+/// An emulated device's pauses are part of its speed; on a real one whoever
+/// else runs is not.
+double Profiler::secondsOf(Command &command) const {
+  std::vector<double> &all = command.seconds;
+  if (options.emulate)
+    return std::accumulate(all.begin(), all.end(), 0.0) /
+           static_cast<double>(all.size());
+  auto middle = all.begin() + static_cast<ptrdiff_t>(all.size() / 2);
+  std::nth_element(all.begin(), middle, all.end());
+  return *middle;
+}
+
+llvm::Expected<Run> Profiler::measure(llvm::StringRef device,
+                                      int64_t microbatch, bool &fits) {
   Plan plan;
   plan.global_batch = microbatch;
   plan.optimizer = OptimizerKind::SGD;
@@ -164,7 +188,20 @@ llvm::Expected<UnitSeconds> Profiler::measure(llvm::StringRef device,
     fits = !llvm::StringRef(output).contains("more than its");
     return std::move(failure);
   }
-  // Enough of them to last a second: emulation hands out time in slices.
+  Commands commands;
+  if (llvm::Error failure = runTool(
+          "autohet-simulate", {program, "--steps=1", "--timeline=" + trace},
+          options.work, output))
+    return std::move(failure);
+  if (llvm::Error failure = readTrace(
+          trace, [&](llvm::StringRef name, double, const auto &arguments) {
+            for (auto [key, quantity] : kWorkQuantities)
+              if (std::optional<double> value = arguments.getNumber(key))
+                commands[name.str()].work.*quantity = *value;
+          }))
+    return std::move(failure);
+
+  // Enough steps to last a second: emulation hands out time in slices.
   int64_t steps = 4;
   for (int attempt = 0;; ++attempt) {
     std::vector<std::string> run = {
@@ -176,17 +213,38 @@ llvm::Expected<UnitSeconds> Profiler::measure(llvm::StringRef device,
     run.insert(run.end(), options.run.begin(), options.run.end());
     if (llvm::Error failure = runTool("autohet-run", run, options.work, output))
       return std::move(failure);
-    ++runs;
-    UnitSeconds seconds;
-    if (llvm::Error failure = readTrace(trace, seconds))
+    // The first step warms up.
+    for (auto &[name, command] : commands)
+      command.seconds.clear();
+    if (llvm::Error failure = readTrace(
+            trace, [&](llvm::StringRef name, double seconds, const auto &args) {
+              auto found = commands.find(name.str());
+              if (found != commands.end() &&
+                  args.getInteger("step").value_or(0) > 0)
+                found->second.seconds.push_back(seconds);
+            }))
       return std::move(failure);
+    Run result;
+    result.microbatch = microbatch;
     double step_s = 0;
-    for (auto &entry : seconds)
-      step_s += entry.second;
+    for (auto &[name, command] : commands) {
+      if (command.seconds.empty())
+        continue;
+      result.units.push_back(unitOf(name));
+      result.observations.push_back({command.work, secondsOf(command)});
+      step_s += result.observations.back().seconds;
+    }
+    if (result.observations.empty())
+      return error(trace + ": has no command of the program");
     int64_t wanted = 1 + static_cast<int64_t>(std::ceil(1 / step_s));
-    if (attempt > 0 || wanted <= steps)
-      return seconds;
-    steps = std::min<int64_t>(wanted, 400);
+    if (attempt == 0 && wanted > steps) {
+      steps = std::min<int64_t>(wanted, 400);
+      continue;
+    }
+    // Errors count by their part of the step.
+    for (Observation &one : result.observations)
+      one.weight = 1 / (step_s * step_s);
+    return result;
   }
 }
 
@@ -194,77 +252,98 @@ llvm::Expected<UnitSeconds> Profiler::measure(llvm::StringRef device,
 // One kind
 //===----------------------------------------------------------------------===//
 
-llvm::Error Profiler::profileKind(unsigned index, llvm::StringRef device) {
-  DeviceKind &kind = cluster.kinds[index];
-  llvm::outs() << "kind " << kind.name << ", on " << device << "\n";
-  auto begin = Clock::now();
-  std::vector<Observation> observations;
-  std::vector<std::pair<size_t, int64_t>> starts; // of each microbatch size
-  for (int64_t microbatch : options.microbatches) {
-    if (!starts.empty() && secondsSince(begin) > options.secondsPerKind)
-      break;
-    bool fits = true;
-    llvm::Expected<UnitSeconds> seconds = measure(device, microbatch, fits);
-    if (!seconds) {
-      if (fits || starts.empty())
-        return seconds.takeError();
-      llvm::consumeError(seconds.takeError());
-      break;
-    }
-    starts.push_back({observations.size(), microbatch});
-    double step_s = 0;
-    for (auto &entry : *seconds)
-      step_s += entry.second;
-    for (unsigned unit = 0; unit < units.units.size(); ++unit) {
-      auto found = seconds->find(units.units[unit].id);
-      if (found == seconds->end())
-        continue; // computes nothing
-      Observation &one = observations.emplace_back(observe(unit, microbatch));
-      one.seconds = found->second;
-      // Errors count by their part of the step.
-      one.weight = 1 / (step_s * step_s);
-    }
-  }
-  FittedRates rates = fitRates(observations);
-  double worst = 0;
-  for (size_t run = 0; run < starts.size(); ++run) {
-    size_t end =
-        run + 1 < starts.size() ? starts[run + 1].first : observations.size();
-    double measured = 0, fitted = 0, off = 0;
-    for (size_t i = starts[run].first; i < end; ++i) {
-      measured += observations[i].seconds;
-      fitted += rates.seconds(observations[i]);
-      off +=
-          std::fabs(rates.seconds(observations[i]) - observations[i].seconds);
-    }
-    worst = std::max(worst, off / measured);
-    llvm::outs() << "  microbatch " << starts[run].second << ": "
-                 << formatQuantity(measured, Dimension::Seconds)
-                 << " measured, " << formatQuantity(fitted, Dimension::Seconds)
-                 << " fitted, its units off by "
-                 << llvm::format("%.1f %%", 100 * off / measured) << "\n";
-  }
-  auto say = [&](llvm::StringRef name, double before, double now,
-                 Dimension dimension) {
-    llvm::outs() << "  " << name << ": "
-                 << (now > 0 ? formatQuantity(now, dimension) : "not counted")
-                 << ", was "
-                 << (before > 0 ? formatQuantity(before, dimension)
-                                : "not counted")
-                 << "\n";
+/// How far the fit is from what was measured, by what commands mostly do.
+void Profiler::printFit(llvm::ArrayRef<Run> runs,
+                        const DeviceKind &kind) const {
+  struct Sum {
+    double measured = 0, fitted = 0;
   };
-  say("flops", kind.flops_per_s, rates.flops_per_s, Dimension::FlopsPerSecond);
-  say("memory_bandwidth", kind.memory_bandwidth_bytes_per_s,
-      rates.bandwidth_bytes_per_s, Dimension::BytesPerSecond);
-  say("overhead", kind.overhead_s, rates.overhead_s, Dimension::Seconds);
-  llvm::outs() << "  " << llvm::format("%.0f s", secondsSince(begin)) << "\n";
+  auto print = [](const Sum &sum) {
+    llvm::outs() << formatQuantity(sum.measured, Dimension::Seconds)
+                 << " measured, "
+                 << formatQuantity(sum.fitted, Dimension::Seconds)
+                 << llvm::format(" fitted (%+.1f %%)",
+                                 100 * (sum.fitted / sum.measured - 1));
+  };
+  double worst = 0;
+  for (const Run &run : runs) {
+    Sum all;
+    std::pair<llvm::StringRef, Sum> classes[] = {
+        {"products", {}}, {"attention", {}}, {"all else", {}}};
+    std::map<std::string, Sum> ofUnits;
+    for (auto [one, unit] : llvm::zip_equal(run.observations, run.units)) {
+      unsigned what = one.work.flops > 0             ? 0
+                      : one.work.attention_flops > 0 ? 1
+                                                     : 2;
+      for (Sum *sum : {&all, &classes[what].second, &ofUnits[unit]}) {
+        sum->measured += one.seconds;
+        sum->fitted += kind.seconds(one.work);
+      }
+    }
+    double off = 0;
+    for (auto &[unit, sum] : ofUnits)
+      off += std::fabs(sum.fitted - sum.measured);
+    worst = std::max(worst, off / all.measured);
+    llvm::outs() << "  microbatch " << run.microbatch << ": ";
+    print(all);
+    llvm::outs() << llvm::format(", its units off by %.1f %%\n",
+                                 100 * off / all.measured);
+    for (auto &[what, sum] : classes) {
+      if (sum.measured == 0)
+        continue;
+      llvm::outs() << "    " << what << ": ";
+      print(sum);
+      llvm::outs() << "\n";
+    }
+  }
   if (worst > 0.25)
     llvm::errs()
         << "autohet-profile: warning: units of kind '" << kind.name
         << "' are off by a quarter of the step: was the machine busy?\n";
-  kind.flops_per_s = rounded(rates.flops_per_s);
-  kind.memory_bandwidth_bytes_per_s = rounded(rates.bandwidth_bytes_per_s);
-  kind.overhead_s = rounded(rates.overhead_s);
+}
+
+llvm::Error Profiler::profileKind(unsigned index, llvm::StringRef device) {
+  DeviceKind &kind = cluster.kinds[index];
+  llvm::outs() << "kind " << kind.name << ", on " << device << "\n";
+  auto begin = Clock::now();
+  std::vector<Run> runs;
+  std::vector<Observation> observations;
+  for (int64_t microbatch : options.microbatches) {
+    if (!runs.empty() && secondsSince(begin) > options.secondsPerKind)
+      break;
+    bool fits = true;
+    llvm::Expected<Run> run = measure(device, microbatch, fits);
+    if (!run) {
+      if (fits || runs.empty())
+        return run.takeError();
+      llvm::consumeError(run.takeError());
+      break;
+    }
+    llvm::append_range(observations, run->observations);
+    runs.push_back(std::move(*run));
+  }
+  DeviceKind before = kind;
+  fitRates(observations, kind);
+  printFit(runs, kind);
+  auto say = [&](llvm::StringRef name, double DeviceKind::*figure,
+                 Dimension dimension, llvm::StringRef none) {
+    auto text = [&](const DeviceKind &of) {
+      return of.*figure > 0 ? formatQuantity(of.*figure, dimension)
+                            : none.str();
+    };
+    llvm::outs() << "  " << name << ": " << text(kind) << ", was "
+                 << text(before) << "\n";
+    kind.*figure = rounded(kind.*figure);
+  };
+  say("flops", &DeviceKind::flops_per_s, Dimension::FlopsPerSecond, "");
+  say("attention_flops", &DeviceKind::attention_flops_per_s,
+      Dimension::FlopsPerSecond, "as products");
+  say("elementwise_flops", &DeviceKind::elementwise_flops_per_s,
+      Dimension::FlopsPerSecond, "as products");
+  say("memory_bandwidth", &DeviceKind::memory_bandwidth_bytes_per_s,
+      Dimension::BytesPerSecond, "not counted");
+  say("overhead", &DeviceKind::overhead_s, Dimension::Seconds, "not counted");
+  llvm::outs() << "  " << llvm::format("%.0f s", secondsSince(begin)) << "\n";
   return llvm::Error::success();
 }
 

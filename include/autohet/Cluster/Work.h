@@ -9,6 +9,9 @@
 #ifndef AUTOHET_CLUSTER_WORK_H
 #define AUTOHET_CLUSTER_WORK_H
 
+#include "llvm/ADT/StringRef.h"
+#include <utility>
+
 namespace autohet {
 
 struct Work {
@@ -47,6 +50,14 @@ struct Work {
            traffic_bytes == other.traffic_bytes;
   }
 };
+
+/// By the names that files give them.
+inline constexpr std::pair<llvm::StringLiteral, double Work::*>
+    kWorkQuantities[] = {{"commands", &Work::commands},
+                         {"flops", &Work::flops},
+                         {"attention_flops", &Work::attention_flops},
+                         {"elementwise_flops", &Work::elementwise_flops},
+                         {"traffic_bytes", &Work::traffic_bytes}};
 
 } // namespace autohet
 

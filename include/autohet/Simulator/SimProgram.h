@@ -37,6 +37,7 @@ struct SimCommand {
   int64_t microbatch = 0;
   bool in_loop = false;
   double seconds = 0;
+  Work work;         ///< what `seconds` are for
   unsigned peer = 0; ///< device
   int64_t channel = 0;
   double bytes = 0;

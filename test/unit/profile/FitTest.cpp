@@ -10,19 +10,32 @@ using namespace autohet;
 
 namespace {
 
-/// Units of a model: an embedding that only moves bytes, blocks, a head.
-std::vector<Observation> observe(const FittedRates &rates, double noise) {
+/// Rates, in the order of the kind's: products, attention, elementwise.
+DeviceKind kindOf(double flops, double attention, double elementwise,
+                  double bandwidth, double overhead) {
+  DeviceKind kind;
+  kind.flops_per_s = flops;
+  kind.attention_flops_per_s = attention;
+  kind.elementwise_flops_per_s = elementwise;
+  kind.memory_bandwidth_bytes_per_s = bandwidth;
+  kind.overhead_s = overhead;
+  return kind;
+}
+
+/// Commands of a model: products, attention, norms, sums that only move bytes.
+std::vector<Observation> observe(const DeviceKind &kind, double noise) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> off(-noise, noise);
   std::vector<Observation> all;
   for (double samples : {1, 4, 16})
-    for (auto [flops, bytes] :
-         {std::pair(0.0, 2e5), {3e7, 4e5}, {6e7, 9e5}, {2e8, 1e6}}) {
+    for (Work work : {Work{0, 3e7, 0, 0, 0}, Work{0, 6e7, 0, 0, 0},
+                      Work{0, 0, 8e6, 1e6, 6e5}, Work{0, 0, 2e7, 2e6, 1e6},
+                      Work{0, 0, 0, 4e6, 8e5}, Work{0, 0, 0, 2e5, 1e6},
+                      Work{0, 0, 0, 0, 4e5}}) {
       Observation one;
-      one.overheads = 2;
-      one.flops = flops * samples;
-      one.bytes = bytes * samples + 3e5;
-      one.seconds = rates.seconds(one) * (1 + off(random));
+      one.work = work * samples;
+      one.work.commands = 1;
+      one.seconds = kind.seconds(one.work) * (1 + off(random));
       one.weight = 1 / (one.seconds * one.seconds);
       all.push_back(one);
     }
@@ -30,29 +43,28 @@ std::vector<Observation> observe(const FittedRates &rates, double noise) {
 }
 
 TEST(Fit, FindsTheRates) {
-  for (FittedRates rates :
-       {FittedRates{20e-6, 50e9, 10e9}, FittedRates{0, 50e9, 10e9},
-        FittedRates{20e-6, 80e12, 0}}) {
-    FittedRates fitted = fitRates(observe(rates, 0));
-    EXPECT_NEAR(fitted.flops_per_s / rates.flops_per_s, 1, 1e-6);
-    EXPECT_NEAR(fitted.overhead_s, rates.overhead_s, 1e-11);
-    if (rates.bandwidth_bytes_per_s > 0) {
-      EXPECT_NEAR(fitted.bandwidth_bytes_per_s / rates.bandwidth_bytes_per_s, 1,
-                  1e-6);
-    } else { // none, or one so high that it costs nothing
-      EXPECT_TRUE(fitted.bandwidth_bytes_per_s == 0 ||
-                  fitted.bandwidth_bytes_per_s > 1e18);
-    }
+  for (const DeviceKind &kind :
+       {kindOf(90e9, 25e9, 8e9, 10e9, 2e-6), kindOf(90e9, 25e9, 8e9, 10e9, 0),
+        kindOf(90e9, 0, 0, 10e9, 2e-6), kindOf(80e12, 0, 8e12, 0, 20e-6)}) {
+    DeviceKind fitted;
+    std::vector<Observation> all = observe(kind, 0);
+    fitRates(all, fitted);
+    EXPECT_NEAR(fitted.flops_per_s / kind.flops_per_s, 1, 1e-6);
+    EXPECT_NEAR(fitted.overhead_s, kind.overhead_s, 1e-11);
+    for (const Observation &one : all)
+      EXPECT_NEAR(fitted.seconds(one.work) / one.seconds, 1, 1e-6);
   }
 }
 
-/// Nothing is ever negative, and noise of 5 % moves the main rate by less.
+/// Noise of 5 % moves the main rates by less.
 TEST(Fit, BearsNoise) {
-  FittedRates rates{20e-6, 50e9, 10e9};
-  FittedRates fitted = fitRates(observe(rates, 0.05));
-  EXPECT_NEAR(fitted.flops_per_s / rates.flops_per_s, 1, 0.05);
+  DeviceKind kind = kindOf(90e9, 25e9, 8e9, 10e9, 2e-6), fitted;
+  fitRates(observe(kind, 0.05), fitted);
+  EXPECT_NEAR(fitted.flops_per_s / kind.flops_per_s, 1, 0.05);
+  EXPECT_NEAR(fitted.attention_flops_per_s / kind.attention_flops_per_s, 1,
+              0.25);
   EXPECT_GE(fitted.overhead_s, 0);
-  EXPECT_GE(fitted.bandwidth_bytes_per_s, 0);
+  EXPECT_GE(fitted.memory_bandwidth_bytes_per_s, 0);
 }
 
 /// Times that fall with traffic have no bandwidth.
@@ -60,13 +72,14 @@ TEST(Fit, NoNegativeRate) {
   std::vector<Observation> all;
   for (double i : {1, 2, 3, 4}) {
     Observation one;
-    one.flops = i * 1e9;
-    one.bytes = (5 - i) * 1e6;
+    one.work.flops = i * 1e9;
+    one.work.traffic_bytes = (5 - i) * 1e6;
     one.seconds = i - 0.1 * (5 - i);
     all.push_back(one);
   }
-  FittedRates fitted = fitRates(all);
-  EXPECT_EQ(fitted.bandwidth_bytes_per_s, 0);
+  DeviceKind fitted;
+  fitRates(all, fitted);
+  EXPECT_EQ(fitted.memory_bandwidth_bytes_per_s, 0);
   EXPECT_GT(fitted.flops_per_s, 0);
   EXPECT_TRUE(std::isfinite(fitted.flops_per_s));
 }
