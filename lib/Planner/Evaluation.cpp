@@ -81,9 +81,9 @@ class Evaluator {
 public:
   Evaluator(const ResolvedPlan &plan, Schedule schedule,
             llvm::StringRef stateOwner, const CostModel &costs,
-            std::optional<GradientExchange> exchange)
-      : plan(plan), schedule(schedule), costs(costs), wanted(exchange),
-        owners(plan, stateOwner, costs) {}
+            std::optional<GradientExchange> wanted)
+      : plan(plan), schedule(schedule), costs(costs), wanted(wanted),
+        owners(plan, stateOwner, costs), exchange(owners, costs) {}
 
   PlanEvaluation run() {
     std::map<ReplicaMake, unsigned> makes;
@@ -221,7 +221,7 @@ private:
   // Every holder sends each owner that owner's part of its gradient, itself or
   // through a relay; new parameters take the same ways back. A device sends
   // and receives at once.
-  ExchangeTime timeExchange(GradientExchange how) const {
+  ExchangeTime timeExchange(GradientExchange how) {
     ExchangeTime time;
     std::vector<std::vector<Traffic>> slowest; // of each stage
     for (const ResolvedReplica &replica : plan.replicas)
@@ -234,7 +234,7 @@ private:
                                        kind_of_node[nodeOf(entry)]};
       auto [place, isNew] = known.try_emplace(alike);
       if (isNew || isExact)
-        place->second = trafficOf(entry, owners, costs, how);
+        place->second = exchange.of(entry, alike[0], how);
       const Traffic &traffic = time.devices.emplace_back(place->second);
       Traffic &stage = slowest[entry.replica][entry.stage];
       stage.first_s = std::max(stage.first_s, traffic.first_s);
@@ -316,6 +316,7 @@ private:
   const CostModel &costs;
   std::optional<GradientExchange> wanted;
   Ownership owners;
+  GradientTraffic exchange;
   double longest_s = 0;               ///< pipeline
   std::vector<unsigned> kind_of_node; ///< equal: they do the same work
   std::vector<MakeFacts> facts;       ///< of each make

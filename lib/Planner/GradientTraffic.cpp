@@ -5,23 +5,41 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
-#include <map>
 
 namespace autohet {
 
 Ownership::Ownership(const ResolvedPlan &plan, llvm::StringRef stateOwner,
                      const CostModel &costs)
     : plan(plan), costs(costs), areSpread(stateOwner == "spread"),
-      holders(costs.units().parameters.size()), owners(holders.size()) {
+      groups(costs.units().parameters.size()) {
   std::optional<unsigned> pinned;
   if (stateOwner != "spread" && stateOwner != "first")
     pinned = costs.machines().findDevice(stateOwner);
-  for (auto [r, replica] : llvm::enumerate(plan.replicas))
-    for (auto [s, stage] : llvm::enumerate(replica.stages))
-      for (unsigned unit : stage.units)
-        for (unsigned parameter : costs.units().units[unit].parameters)
-          add(parameter, {static_cast<unsigned>(r), static_cast<unsigned>(s)});
-  std::map<std::pair<std::vector<Holder>, unsigned>, unsigned> known;
+  // Most parameters are one unit's; tied ones are held wherever one of their
+  // units is.
+  std::vector<llvm::SmallVector<unsigned, 2>> unitsOf(groups.size());
+  for (auto [unit, data] : llvm::enumerate(costs.units().units))
+    for (unsigned parameter : data.parameters)
+      unitsOf[parameter].push_back(unit);
+  std::vector<std::vector<Holder>> ofUnit = holdersOfUnits();
+  std::map<llvm::SmallVector<unsigned, 2>, unsigned> ofUnits;
+  std::map<std::vector<Holder>, unsigned> known;
+  for (auto [units, group] : llvm::zip_equal(unitsOf, groups)) {
+    auto [place, isNew] = ofUnits.try_emplace(units);
+    if (isNew) {
+      std::vector<Holder> all;
+      for (unsigned unit : units)
+        llvm::append_range(all, ofUnit[unit]);
+      llvm::sort(all);
+      all.erase(llvm::unique(all), all.end());
+      auto [same, isFirst] = known.try_emplace(all, holders.size());
+      if (isFirst)
+        holders.push_back(std::move(all));
+      place->second = same->second;
+    }
+    group = place->second;
+  }
+  owners.resize(holders.size());
   for (auto [all, owner] : llvm::zip_equal(holders, owners)) {
     if (stateOwner == "first" && !all.empty())
       owner = 0;
@@ -33,10 +51,16 @@ Ownership::Ownership(const ResolvedPlan &plan, llvm::StringRef stateOwner,
     if (found != all.end())
       owner = found - all.begin();
   }
-  for (auto [all, owner] : llvm::zip_equal(holders, owners))
-    groups.push_back(
-        known.try_emplace({all, owner.value_or(all.size())}, known.size())
-            .first->second);
+}
+
+std::vector<std::vector<Holder>> Ownership::holdersOfUnits() const {
+  std::vector<std::vector<Holder>> ofUnit(costs.units().units.size());
+  for (auto [r, replica] : llvm::enumerate(plan.replicas))
+    for (auto [s, stage] : llvm::enumerate(replica.stages))
+      for (unsigned unit : stage.units)
+        ofUnit[unit].push_back(
+            {static_cast<unsigned>(r), static_cast<unsigned>(s)});
+  return ofUnit;
 }
 
 double Ownership::stageShare(const Holder &holder) const {
@@ -48,37 +72,21 @@ double Ownership::stageShare(const Holder &holder) const {
       if (!data.trained || !seen.insert(parameter).second)
         continue;
       held += data.bytes;
-      owned += data.bytes * share(parameter, holder);
+      owned += data.bytes * share(groupOf(parameter), holder);
     }
   return held > 0 ? owned / held : 0;
 }
 
-void Ownership::add(unsigned parameter, Holder holder) {
-  // Tied ones of a stage come one after the other.
-  for (const Holder &other : llvm::reverse(holders[parameter])) {
-    if (other.replica != holder.replica)
-      break;
-    if (other.stage == holder.stage)
-      return;
-  }
-  holders[parameter].push_back(holder);
-}
+//===-- Traffic -----------------------------------------------------------===//
 
-namespace {
-
-/// Bytes that a device has of parameters with equal holders.
-struct SharedBytes {
-  unsigned parameter; ///< one of them
-  double bytes;
-  double count; ///< of parameters
-};
-
-std::vector<SharedBytes> sharedBytesOf(const DeviceEvaluation &entry,
-                                       const Ownership &owners,
-                                       const CostModel &costs) {
+llvm::ArrayRef<GradientTraffic::SharedBytes>
+GradientTraffic::sharedBytesOf(const DeviceEvaluation &entry, unsigned make) {
+  auto [place, isNew] = shared.try_emplace({make, entry.stage, entry.position});
+  if (!isNew)
+    return place->second;
   const ResolvedStage &stage = owners.stageOf({entry.replica, entry.stage});
   double share = sharesOf(stage.weights)[entry.position];
-  std::map<unsigned, SharedBytes> groups;
+  std::map<unsigned, SharedBytes> found; // of each group
   llvm::DenseSet<unsigned> seen;
   for (unsigned unit : stage.units)
     for (unsigned parameter : costs.units().units[unit].parameters) {
@@ -86,104 +94,113 @@ std::vector<SharedBytes> sharedBytesOf(const DeviceEvaluation &entry,
       if (!data.trained || !seen.insert(parameter).second)
         continue;
       double divisible = costs.units().units[unit].divisible;
-      auto &group = groups[owners.groupOf(parameter)];
-      group.parameter = parameter;
-      group.count += 1;
+      SharedBytes &group = found[owners.groupOf(parameter)];
+      group.group = owners.groupOf(parameter);
       group.bytes += data.bytes * (1 - divisible + divisible * share);
+      group.count += 1;
     }
-  std::vector<SharedBytes> result;
-  for (auto &[number, group] : groups)
-    result.push_back(group);
-  return result;
+  for (const auto &[number, group] : found)
+    place->second.push_back(group);
+  return place->second;
 }
 
-/// The holders' devices that this one meets, by node, and their turns.
-struct Party {
-  Holder holder;
-  unsigned device, turn; ///< in the order of holders
-};
-using Parties = std::map<unsigned, llvm::SmallVector<Party, 8>>;
-
-Parties partiesOf(const DeviceEvaluation &entry, unsigned parameter,
-                  const Ownership &owners, const CostModel &costs) {
-  Parties parties;
-  Holder self = {entry.replica, entry.stage};
-  for (auto [turn, holder] : llvm::enumerate(owners.of(parameter))) {
+// Its own device in that place is the one that a holder meets itself with: so
+// all devices in one place meet the same.
+llvm::ArrayRef<GradientTraffic::NodeParties>
+GradientTraffic::partiesOf(unsigned group, unsigned position) {
+  auto [place, isNew] = met.try_emplace({group, position});
+  if (!isNew)
+    return place->second;
+  std::map<unsigned, std::vector<Party>> ofNode;
+  for (auto [turn, holder] : llvm::enumerate(owners.holdersOf(group))) {
     llvm::ArrayRef<unsigned> devices = owners.stageOf(holder).devices;
-    unsigned device = holder == self ? entry.device
-                                     : devices[entry.position % devices.size()];
-    parties[costs.machines().devices()[device].node].push_back(
+    unsigned device = devices[position % devices.size()];
+    ofNode[costs.machines().devices()[device].node].push_back(
         {holder, device, static_cast<unsigned>(turn)});
   }
-  return parties;
+  for (auto &[node, parties] : ofNode)
+    place->second.push_back({node, std::move(parties)});
+  return place->second;
 }
+
+namespace {
+
+/// What one device sends and receives in one hop.
+struct Hop {
+  double out_s = 0, in_s = 0, latency_s = 0;
+  llvm::SmallDenseSet<unsigned, 64> met;
+
+  double seconds() const { return std::max(out_s, in_s) + latency_s; }
+};
 
 } // namespace
 
-Traffic trafficOf(const DeviceEvaluation &entry, const Ownership &owners,
-                  const CostModel &costs, GradientExchange how) {
+Traffic GradientTraffic::of(const DeviceEvaluation &entry, unsigned make,
+                            GradientExchange how) {
   Holder self = {entry.replica, entry.stage};
   unsigned ownNode = costs.machines().devices()[entry.device].node;
+  bool relays = how == GradientExchange::Hierarchical;
   Traffic traffic;
-  double out[2] = {}, in[2] = {}, latency[2] = {};
-  llvm::DenseSet<unsigned> met[2];
-  auto meet = [&](unsigned hop, unsigned device) {
-    if (met[hop].insert(device).second)
-      latency[hop] += costs.link(entry.device, device).latency_s;
+  Hop first, second;
+  auto meet = [&](Hop &hop, unsigned device) {
+    if (hop.met.insert(device).second)
+      hop.latency_s += costs.link(entry.device, device).latency_s;
   };
-  auto send = [&](unsigned hop, unsigned device, double bytes) {
-    out[hop] += bytes / costs.link(entry.device, device).bandwidth_bytes_per_s;
+  auto send = [&](Hop &hop, unsigned device, double bytes) {
+    hop.out_s += bytes / costs.link(entry.device, device).bandwidth_bytes_per_s;
     meet(hop, device);
   };
-  auto receive = [&](unsigned hop, unsigned device, double bytes) {
-    in[hop] += bytes / costs.link(device, entry.device).bandwidth_bytes_per_s;
+  auto receive = [&](Hop &hop, unsigned device, double bytes) {
+    hop.in_s += bytes / costs.link(device, entry.device).bandwidth_bytes_per_s;
     meet(hop, device);
   };
-  for (const SharedBytes &group : sharedBytesOf(entry, owners, costs)) {
-    double share = owners.share(group.parameter, self);
-    double mine = share * group.bytes;
-    Parties parties = partiesOf(entry, group.parameter, owners, costs);
-    llvm::ArrayRef<Party> inside = parties[ownNode];
+  for (const SharedBytes &data : sharedBytesOf(entry, make)) {
+    double share = owners.share(data.group, self);
+    double mine = share * data.bytes;
+    llvm::ArrayRef<NodeParties> nodes = partiesOf(data.group, entry.position);
+    llvm::ArrayRef<Party> inside =
+        llvm::find_if(nodes, [&](const NodeParties &node) {
+          return node.node == ownNode;
+        })->parties;
     unsigned turn = 0; // this device's, as owner
     for (const Party &party : inside)
       if (party.holder == self)
         turn = party.turn;
-    bool relays = how == GradientExchange::Hierarchical;
-    size_t parts = relays ? parties.size() : owners.of(group.parameter).size();
-    traffic.update += costs.updateWork(mine, share * group.count);
-    traffic.update += CostModel::sumWork(mine, share * group.count,
+    size_t parts = relays ? nodes.size() : owners.holdersOf(data.group).size();
+    traffic.update += costs.updateWork(mine, share * data.count);
+    traffic.update += CostModel::sumWork(mine, share * data.count,
                                          static_cast<double>(parts));
-    for (auto &[node, others] : parties)
+    for (const auto &[node, others] : nodes)
       for (const Party &party : others) {
         if (party.holder == self)
           continue;
-        double theirShare = owners.share(group.parameter, party.holder);
-        double theirs = theirShare * group.bytes;
+        double theirShare = owners.share(data.group, party.holder);
+        double theirs = theirShare * data.bytes;
         if (node == ownNode || !relays) {
-          send(0, party.device, theirs);
-          receive(0, party.device, mine);
+          send(first, party.device, theirs);
+          receive(first, party.device, mine);
           continue;
         }
         // What goes to that owner, through a relay here.
         const Party &relay = inside[party.turn % inside.size()];
         if (relay.device != entry.device) {
-          send(0, relay.device, theirs);
+          send(first, relay.device, theirs);
         } else {
           for (const Party &member : inside)
             if (member.device != entry.device)
-              receive(0, member.device, theirs);
-          send(inside.size() > 1, party.device, theirs);
+              receive(first, member.device, theirs);
+          send(inside.size() > 1 ? second : first, party.device, theirs);
           traffic.update +=
-              CostModel::sumWork(theirs, theirShare * group.count,
+              CostModel::sumWork(theirs, theirShare * data.count,
                                  static_cast<double>(inside.size()));
         }
         // What comes for this owner, through a relay there.
         if (&party == &others[turn % others.size()])
-          receive(others.size() > 1, party.device, mine);
+          receive(others.size() > 1 ? second : first, party.device, mine);
       }
   }
-  traffic.first_s = std::max(out[0], in[0]) + latency[0];
-  traffic.second_s = std::max(out[1], in[1]) + latency[1];
+  traffic.first_s = first.seconds();
+  traffic.second_s = second.seconds();
   return traffic;
 }
 

@@ -10,6 +10,8 @@
 #define AUTOHET_LIB_PLANNER_GRADIENTTRAFFIC_H
 
 #include "autohet/Planner/Evaluation.h"
+#include <array>
+#include <map>
 #include <tuple>
 
 namespace autohet {
@@ -34,16 +36,17 @@ public:
 
   /// Whether all holders own equal parts.
   bool isSpread() const { return areSpread; }
-  llvm::ArrayRef<Holder> of(unsigned parameter) const {
-    return holders[parameter];
-  }
   /// Equal for parameters of equal holders and owners.
   unsigned groupOf(unsigned parameter) const { return groups[parameter]; }
-  /// The part of `parameter` that a holder owns.
-  double share(unsigned parameter, const Holder &holder) const {
-    llvm::ArrayRef<Holder> all = holders[parameter];
-    if (owners[parameter])
-      return all[*owners[parameter]] == holder;
+  /// Of a group's parameters: rising.
+  llvm::ArrayRef<Holder> holdersOf(unsigned group) const {
+    return holders[group];
+  }
+  /// The part of the group's parameters that a holder owns.
+  double share(unsigned group, const Holder &holder) const {
+    llvm::ArrayRef<Holder> all = holders[group];
+    if (owners[group])
+      return all[*owners[group]] == holder;
     return 1.0 / static_cast<double>(all.size());
   }
 
@@ -55,14 +58,14 @@ public:
   }
 
 private:
-  void add(unsigned parameter, Holder holder);
+  std::vector<std::vector<Holder>> holdersOfUnits() const;
 
   const ResolvedPlan &plan;
   const CostModel &costs;
   bool areSpread;
-  std::vector<std::vector<Holder>> holders;
-  std::vector<std::optional<unsigned>> owners; ///< into holders
   std::vector<unsigned> groups;                ///< of each parameter
+  std::vector<std::vector<Holder>> holders;    ///< of each group
+  std::vector<std::optional<unsigned>> owners; ///< of each, into holders
 };
 
 /// One device's part of the exchange: seconds that its links are busy, and what
@@ -74,10 +77,46 @@ struct Traffic {
   Work update;
 };
 
-/// Every holder sends each owner that owner's part of its gradient, itself or
-/// through a relay in its node. A device sends and receives at once.
-Traffic trafficOf(const DeviceEvaluation &entry, const Ownership &owners,
-                  const CostModel &costs, GradientExchange how);
+/// What the devices of a plan send and receive. Every holder sends each owner
+/// that owner's part of its gradient, itself or through a relay in its node. A
+/// device sends and receives at once.
+class GradientTraffic {
+public:
+  GradientTraffic(const Ownership &owners, const CostModel &costs)
+      : owners(owners), costs(costs) {}
+
+  /// Replicas of one `make` have equal stages, and extents of these.
+  Traffic of(const DeviceEvaluation &entry, unsigned make,
+             GradientExchange how);
+
+private:
+  /// Bytes that a device has of a group's parameters.
+  struct SharedBytes {
+    unsigned group = 0;
+    double bytes = 0;
+    double count = 0; ///< of parameters
+  };
+  /// A holder's device that those in the same place of other holders meet.
+  struct Party {
+    Holder holder;
+    unsigned device = 0, turn = 0; ///< in the order of holders
+  };
+  struct NodeParties {
+    unsigned node = 0;
+    std::vector<Party> parties;
+  };
+
+  llvm::ArrayRef<SharedBytes> sharedBytesOf(const DeviceEvaluation &entry,
+                                            unsigned make);
+  llvm::ArrayRef<NodeParties> partiesOf(unsigned group, unsigned position);
+
+  const Ownership &owners;
+  const CostModel &costs;
+  /// What many devices have in common: of a make's stage and position, and of a
+  /// group and a position.
+  std::map<std::array<unsigned, 3>, std::vector<SharedBytes>> shared;
+  std::map<std::array<unsigned, 2>, std::vector<NodeParties>> met;
+};
 
 } // namespace autohet
 

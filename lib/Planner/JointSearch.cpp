@@ -38,6 +38,8 @@ static constexpr double leastSplit = 1.3;
 static constexpr unsigned maxSplits = 6;
 // A neighbour's templates that take no more than that are tried.
 static constexpr double usefulRatio = 1.1;
+// Plans nearer to the bound than this are as good as their neighbours.
+static constexpr double worthImproving = 0.025;
 // What is nearly worth having may be what whole numbers need.
 static constexpr double nearBest = 1.03, nearRatio = 1.03;
 
@@ -56,7 +58,7 @@ std::vector<int64_t> microbatchSizes(const PlannerOptions &options) {
 JointSearch::JointSearch(Judge &judge)
     : judge(judge), costs(judge.planCosts()), options(judge.plannerOptions()),
       available(costs.classes().counts()),
-      mixes(judge, microbatchSizes(options)) {}
+      mixes(judge, microbatchSizes(options)), improvement(mixes, judge) {}
 
 bool JointSearch::isContent() const {
   if (!judge.best)
@@ -126,6 +128,20 @@ void JointSearch::run() {
   if (!isContent() && costs.machines().devices().size() <= maxNamedDevices &&
       costs.costModel())
     enumerateGroupings();
+  if (!judge.best)
+    return;
+  // Copies: the judge's own change meanwhile.
+  std::vector<ResolvedPlan> starts = {judge.best->resolved};
+  for (const PlannedStep &step : judge.alternativesSoFar())
+    starts.push_back(step.resolved);
+  for (const ResolvedPlan &start : starts)
+    improve(start);
+}
+
+void JointSearch::improve(const ResolvedPlan &start) {
+  double gap_s = judge.bestSeconds() - bound_s;
+  if (!isContent() && gap_s > worthImproving * bound_s)
+    improvement.run(start);
 }
 
 void JointSearch::boundOnly() {

@@ -10,7 +10,7 @@
 #ifndef AUTOHET_LIB_PLANNER_JOINTSEARCH_H
 #define AUTOHET_LIB_PLANNER_JOINTSEARCH_H
 
-#include "MixSearch.h"
+#include "MixImprovement.h"
 #include "autohet/Planner/StepBound.h"
 #include <deque>
 
@@ -26,6 +26,9 @@ public:
 
   /// Brings plans to the judge until the gap is small or nothing helps.
   void run();
+
+  /// Brings what is near a plan to the judge.
+  void improve(const ResolvedPlan &start);
 
   /// Only the bound.
   void boundOnly();
@@ -63,6 +66,7 @@ private:
   const PlannerOptions &options;
   ClassCounts available;
   MixSearch mixes;
+  MixImprovement improvement;
   std::deque<Part> parts; ///< their places do not change
   double bound_s = 0;
   double boundsPart = 1; ///< of a deadline, now

@@ -43,6 +43,9 @@ public:
   std::optional<PlannedStep> takeBest();
   std::vector<PlannedStep> takeAlternatives();
 
+  /// The next best of other makes so far, by rising time.
+  llvm::ArrayRef<PlannedStep> alternativesSoFar() const { return alternatives; }
+
   double bestSeconds() const {
     return best ? best->evaluation.step_s
                 : std::numeric_limits<double>::infinity();

@@ -202,8 +202,8 @@ bool MixSearch::runChosen(const TemplateMix &mix, MixProblem &problem,
   return isAny;
 }
 
-// Templates get the times that the judge saw under the best placement.
-void MixSearch::judgeMix(TemplateMix &mix) {
+// The times are those under the best placement.
+double MixSearch::judgeMix(TemplateMix &mix) {
   // Replicas too slow to do even one microbatch in time only hold others up.
   double seconds = secondsOfMix(mix, options.global_batch);
   TemplateMix used;
@@ -231,7 +231,7 @@ void MixSearch::judgeMix(TemplateMix &mix) {
   }
   mix = std::move(used);
   if (best.lines.empty())
-    return;
+    return best.step_s;
   llvm::ArrayRef<ReplicaLine> left = best.lines;
   for (CountedTemplate &entry : mix) {
     entry.made.pace_s = entry.made.rest_s = 0;
@@ -241,6 +241,7 @@ void MixSearch::judgeMix(TemplateMix &mix) {
     }
     left = left.drop_front(entry.replicas);
   }
+  return best.step_s;
 }
 
 } // namespace autohet

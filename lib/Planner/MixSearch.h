@@ -41,12 +41,15 @@ public:
   /// replicas.
   void run(int64_t replicas);
 
+  /// The mix on devices, as the judge likes it best: seconds, or infinity where
+  /// no plan is made of it. Templates get the times that the judge saw.
+  double judgeMix(TemplateMix &mix);
+
 private:
   bool runMixes(int64_t &replicas);
   MixProblem makeProblem(int64_t replicas) const;
   bool runChosen(const TemplateMix &mix, MixProblem &problem,
                  std::vector<bool> &isRun) const;
-  void judgeMix(TemplateMix &mix);
 
   Judge &judge;
   const PlanCosts &costs;

@@ -174,4 +174,50 @@ std::optional<ResolvedPlan> placeTemplates(const TemplateMix &mix,
   return plan;
 }
 
+/// The shape of these devices, whatever their shares.
+static std::optional<unsigned> findShape(const ResolvedStage &stage,
+                                         const PlanCosts &costs) {
+  std::map<unsigned, unsigned> counts;
+  for (unsigned device : stage.devices)
+    ++counts[costs.classes().classOf(device)];
+  auto isOf = [&](const StageShape &shape) {
+    return shape.parts.size() == counts.size() &&
+           llvm::all_of(shape.parts, [&](const StageShape::Part &part) {
+             auto found = counts.find(part.machine_class);
+             return found != counts.end() && found->second == part.count;
+           });
+  };
+  const StageShape *found = llvm::find_if(costs.shapes(), isOf);
+  if (found == costs.shapes().end())
+    return std::nullopt;
+  return found - costs.shapes().begin();
+}
+
+std::optional<TemplateMix> mixOfPlan(const ResolvedPlan &plan,
+                                     const PlanCosts &costs) {
+  TemplateMix mix;
+  for (const ResolvedReplica &replica : plan.replicas) {
+    Template made;
+    made.microbatch_size = replica.microbatch_size;
+    unsigned begin = 0;
+    for (const ResolvedStage &stage : replica.stages) {
+      std::optional<unsigned> shape = findShape(stage, costs);
+      unsigned end = begin + stage.units.size();
+      if (!shape || end == begin || stage.units.front() != begin ||
+          stage.units.back() != end - 1)
+        return std::nullopt;
+      made.stages.push_back({begin, end, *shape, stage.recompute});
+      begin = end;
+    }
+    auto same = llvm::find_if(mix, [&](const CountedTemplate &entry) {
+      return entry.made.isSame(made);
+    });
+    if (same != mix.end())
+      ++same->replicas;
+    else
+      mix.push_back({std::move(made), 1});
+  }
+  return mix;
+}
+
 } // namespace autohet

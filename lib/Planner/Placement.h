@@ -36,6 +36,13 @@ std::optional<ResolvedPlan> placeTemplates(const TemplateMix &mix,
                                            const PlanCosts &costs,
                                            PlacementOrder order);
 
+/// The templates of a plan, equal replicas counted together; nothing where a
+/// stage is of no shape that `costs` has, or not a run of units. Devices of a
+/// stage get shares by speed, whatever the plan says. Templates are not
+/// measured.
+std::optional<TemplateMix> mixOfPlan(const ResolvedPlan &plan,
+                                     const PlanCosts &costs);
+
 } // namespace autohet
 
 #endif

@@ -130,11 +130,11 @@ search(const PlanCosts &costs, const PlannerOptions &options, bool &isLate,
   if (own.deadline_s && !own.compare.empty())
     *own.deadline_s *= ownPart;
   Judge judge(costs, own);
+  JointSearch joint(judge);
   if (!spaces.empty()) {
     searchSpaces(spaces, judge, result);
   } else {
     // The bound is one of the whole space, whatever the mode.
-    JointSearch joint(judge);
     if (options.mode == PlannerMode::Joint) {
       joint.run();
     } else {
@@ -160,8 +160,11 @@ search(const PlanCosts &costs, const PlannerOptions &options, bool &isLate,
       result.symmetric = step;
     // A restricted plan is a plan too: never answer with a slower one.
     if (step && options.mode == PlannerMode::Joint &&
-        (!options.has_one_extent || hasOneExtent(step->resolved)))
+        (!options.has_one_extent || hasOneExtent(step->resolved))) {
       judge.consider(step->resolved);
+      if (spaces.empty())
+        joint.improve(step->resolved);
+    }
   }
   isLate = result.effort.is_cut_short;
   if (!judge.best)

@@ -141,6 +141,7 @@ TEST(Exchange, NoneIsSeenForLessThanAtBest) {
       continue;
     const char *owner = random.below(3) ? "spread" : "first";
     Ownership owners(made.plan, owner, *costs.costModel());
+    GradientTraffic exchange(owners, *costs.costModel());
     StageHolders holders;
     // Of plans with no fewer replicas.
     holders.replicas = replicas - random.below(2);
@@ -158,7 +159,7 @@ TEST(Exchange, NoneIsSeenForLessThanAtBest) {
             entry.replica = r;
             entry.stage = s;
             entry.position = position;
-            Traffic traffic = trafficOf(entry, owners, *costs.costModel(), how);
+            Traffic traffic = exchange.of(entry, r, how);
             actual.first_s = std::max(actual.first_s, traffic.first_s);
             actual.second_s = std::max(actual.second_s, traffic.second_s);
           }
