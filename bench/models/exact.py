@@ -56,22 +56,55 @@ class BiasGelu(OpRun):
         return (x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))),)
 
 
+def split_heads(x: np.ndarray, heads: int) -> np.ndarray:
+    return x if x.ndim == 4 else x.reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3)
+
+
+def order(query: np.ndarray, key: np.ndarray) -> np.ndarray:
+    rows, columns = query.shape[2], key.shape[2]
+    return np.where(np.tri(rows, columns, columns - rows), 0.0, -np.inf)
+
+
+def attend(query: np.ndarray, key: np.ndarray, value: np.ndarray, added: np.ndarray | float) -> np.ndarray:
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1]) + added
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    result = weights / weights.sum(-1, keepdims=True) @ value
+    return result.transpose(0, 2, 1, 3).reshape(query.shape[0], query.shape[2], -1)
+
+
 class Attention(OpRun):
     """With or without a mask of 0 and 1 by position, and no past."""
 
     op_domain = "com.microsoft"
 
-    def _run(self, x, weight, bias, mask=None, num_heads=1, mask_filter_value=-10000.0, **_fields):
-        batch, length, _ = x.shape
-        query, key, value = (
-            part.reshape(batch, length, num_heads, -1).transpose(0, 2, 1, 3) for part in np.split(x @ weight + bias, 3, axis=-1)
-        )
-        scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    def _run(self, x, weight, bias, mask=None, num_heads=1, unidirectional=0, mask_filter_value=-10000.0, **_fields):
+        query, key, value = (split_heads(part, num_heads) for part in np.split(x @ weight + bias, 3, axis=-1))
+        added = 0.0 if mask is None else np.where(mask[:, None, None, :] > 0, 0.0, mask_filter_value or -10000.0)
+        if unidirectional:
+            added = added + order(query, key)
+        return (attend(query, key, value, added), np.stack((key, value)))[: len(self.onnx_node.output)]
+
+
+class MultiHeadAttention(OpRun):
+    """With or without biases and a past."""
+
+    op_domain = "com.microsoft"
+
+    def _run(self, query, key, value, bias=None, mask=None, added=None, past_key=None, past_value=None,
+             num_heads=1, unidirectional=0, **_fields):  # fmt: skip
+        parts = [query, key, value]
         if mask is not None:
-            scores = scores + np.where(mask[:, None, None, :] > 0, 0.0, mask_filter_value or -10000.0)
-        weights = np.exp(scores - scores.max(-1, keepdims=True))
-        result = weights / weights.sum(-1, keepdims=True) @ value
-        return (result.transpose(0, 2, 1, 3).reshape(batch, length, -1),)
+            raise NotImplementedError("a mask")
+        if bias is not None:
+            ends = np.cumsum([part.shape[-1] if part.ndim == 3 else 0 for part in parts])
+            parts = [part + own if part.ndim == 3 else part for part, own in zip(parts, np.split(bias, ends[:-1]))]
+        query, key, value = (split_heads(part, num_heads) for part in parts)
+        if past_key is not None:
+            key, value = np.concatenate((past_key, key), 2), np.concatenate((past_value, value), 2)
+        added = 0.0 if added is None else added
+        if unidirectional:
+            added = added + order(query, key)
+        return (attend(query, key, value, added), key, value)[: len(self.onnx_node.output)]
 
 
 class Half(OpRun):
@@ -139,7 +172,7 @@ def evaluator_of(path: str, is_rounded: bool) -> ReferenceEvaluator:
             if field.type == onnx.AttributeProto.TENSOR:
                 widen_tensor(field.t)
     versions = {opset.domain: opset.version for opset in model.opset_import}
-    own = [SkipLayerNormalization, BiasGelu, Attention, Half]
+    own = [SkipLayerNormalization, BiasGelu, Attention, MultiHeadAttention, Half]
     if versions.get("", 0) < 17:
         own.append(LayerNormalization)
     return ReferenceEvaluator(model, new_ops=own)
