@@ -208,3 +208,59 @@ LogicalResult GatherNdOp::buildAdjoint(OpBuilder &b, ArrayRef<Value> g,
   out[0] = ScatterNdOp::create(b, loc, ScatterKind::add, zeros, tuples, g[0]);
   return success();
 }
+
+/// For each tuple, whether no later one points to the same place, as booleans
+/// that broadcast to the updates. Tuples are numbered, the numbers scattered
+/// like the updates, and read back.
+static Value isLastOfItsPlace(OpBuilder &b, ScatterNdOp op) {
+  Location loc = op.getLoc();
+  auto indices = typeOf(op.getIndices());
+  ArrayRef<int64_t> tuples = indices.getShape().drop_back();
+  ArrayRef<int64_t> places =
+      typeOf(op.getOperand()).getShape().take_front(indices.getShape().back());
+  int64_t count = 1;
+  for (int64_t extent : tuples)
+    count *= extent;
+  Value line = IotaOp::create(b, loc, 0, 1, count, b.getI64Type());
+  Value numbers = ReshapeOp::create(b, loc, line, tuples);
+  Value none =
+      createSplat(b, loc, RankedTensorType::get(places, b.getI64Type()), -1);
+  Value winners = ScatterNdOp::create(b, loc, ScatterKind::replace, none,
+                                      op.getIndices(), numbers);
+  Value winner = GatherNdOp::create(b, loc, winners, op.getIndices(),
+                                    b.getI64IntegerAttr(0));
+  Value isLast =
+      CompareOp::create(b, loc, ComparePredicate::eq, winner, numbers);
+  SmallVector<int64_t> shape(tuples);
+  shape.resize(typeOf(op.getUpdates()).getRank(), 1);
+  return ReshapeOp::create(b, loc, isLast, shape);
+}
+
+/// An update has the gradient of its place; where it replaced what was there,
+/// the operand, and updates before it, have none.
+LogicalResult ScatterNdOp::buildAdjoint(OpBuilder &b, ArrayRef<Value> g,
+                                        ArrayRef<bool> wanted, Gradients &out) {
+  if (getKind() != ScatterKind::add && getKind() != ScatterKind::replace)
+    return emitOpError("has no adjoint for ")
+           << stringifyScatterKind(getKind())
+           << ", and a trained parameter is reached through it";
+  Location loc = getLoc();
+  bool replaces = getKind() == ScatterKind::replace;
+  if (wanted[0]) {
+    out[0] = g[0];
+    if (replaces) {
+      Value zeros = BroadcastOp::create(b, loc, scalar(b, loc, g[0], 0),
+                                        typeOf(getUpdates()).getShape());
+      out[0] = ScatterNdOp::create(b, loc, ScatterKind::replace, g[0],
+                                   getIndices(), zeros);
+    }
+  }
+  if (wanted[2]) {
+    out[2] =
+        GatherNdOp::create(b, loc, g[0], getIndices(), b.getI64IntegerAttr(0));
+    if (replaces)
+      out[2] = SelectOp::create(b, loc, isLastOfItsPlace(b, *this), out[2],
+                                scalar(b, loc, out[2], 0));
+  }
+  return success();
+}

@@ -83,12 +83,13 @@ def Het_ScatterKindAttr : EnumAttr<Het_Dialect, Het_ScatterKind, "scatter_kind">
   let assemblyFormat = "$value";
 }
 
-def Het_ScatterNdOp : Het_PureOp<"scatter_nd"> {
+def Het_ScatterNdOp : Het_DifferentiableOp<"scatter_nd"> {
   let summary = "A tensor with some of its elements or slices updated";
   let description = [{
     The last dim of `indices` holds index tuples into the operand's first dims;
     negative indices count from the end. Updates of one place take effect in
-    the order of their tuples. An index outside is a run-time error.
+    the order of their tuples. An index outside is a run-time error. What is
+    replaced or added to is differentiable.
 
     Constraints:
     - (C1) tuples are no longer than the operand's rank;

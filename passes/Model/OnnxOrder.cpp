@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Match.h"
 #include "OnnxMath.h"
 
 using namespace mlir;
@@ -145,6 +146,51 @@ static FailureOr<het::ScatterKind> scatterKind(OnnxNode &node) {
                       << "', wanted none, add, mul, max or min";
 }
 
+/// Updates written out one after another, each of them at all places of a row
+/// that are its own: the operand's rows stay apart, and their gradients too.
+static Value updateInTurn(OnnxNode &node, het::ScatterKind kind, int64_t axis) {
+  OnnxMath math(node);
+  Type i64 = node.builder().getI64Type();
+  Value place = math.iota(node.shape(0)[axis], i64, axis, node.rank(0));
+  Value result = node.operand(0);
+  for (int64_t turn = 0; turn < node.shape(1)[axis]; ++turn) {
+    Value index = math.cast(math.slice(node.operand(1), axis, turn, 1), i64);
+    Value isHere = math.compare(het::ComparePredicate::eq, index, place);
+    Value update = math.slice(node.operand(2), axis, turn, 1);
+    switch (kind) {
+    case het::ScatterKind::replace:
+      break;
+    case het::ScatterKind::add:
+      update = math.add(result, update);
+      break;
+    case het::ScatterKind::mul:
+      update = math.mul(result, update);
+      break;
+    case het::ScatterKind::max:
+      update = math.max(result, update);
+      break;
+    case het::ScatterKind::min:
+      update = math.min(result, update);
+      break;
+    }
+    result = math.select(isHere, update, result);
+  }
+  return result;
+}
+
+/// Whether indices are places in the operand's rows that an order has found,
+/// as a router's are: few, and none outside.
+static bool areFewPlaces(OnnxNode &node, int64_t axis) {
+  constexpr int64_t kMost = 32;
+  if (node.shape(1)[axis] > kMost ||
+      !isPlaceWithin(node.operand(1), node.shape(0)[axis]))
+    return false;
+  for (int64_t d = 0; d < node.rank(0); ++d)
+    if (d != axis && node.shape(1)[d] != node.shape(0)[d])
+      return false;
+  return true;
+}
+
 static LogicalResult convertScatterElements(OnnxNode &node, Results &results) {
   if (failed(node.needOperands(3)))
     return failure();
@@ -156,6 +202,10 @@ static LogicalResult convertScatterElements(OnnxNode &node, Results &results) {
       node.type(2).getElementType() != node.type(0).getElementType())
     return node.error() << "updates " << node.type(2) << " do not fit indices "
                         << node.type(1) << " of " << node.type(0);
+  if (areFewPlaces(node, *axis)) {
+    results.push_back(updateInTurn(node, *kind, *axis));
+    return success();
+  }
   results.push_back(node.create<het::ScatterNdOp>(
       *kind, node.operand(0), tuplesOf(node, node.operand(1), *axis),
       node.operand(2)));

@@ -109,7 +109,9 @@ def SimplifyGathers : Pass<"het-simplify-gathers", "::mlir::func::FuncOp"> {
     transpose and broadcast. A padding mask that is read at "row b, column t"
     is thereby seen to keep its batch dim. So is a row of each sample: by tuples
     that begin with the sample's number, or by its place in samples laid end to
-    end; it becomes a `het.gather_nd` whose batch dims pair samples.
+    end; it becomes a `het.gather_nd` whose batch dims pair samples. Updates of a
+    `het.scatter_nd` at places that are constant, and the same in each sample,
+    become updates of slices that hold all samples.
 
     *Ensures*: a gather that is left depends on data, or on a constant that
     permutes.

@@ -6,11 +6,13 @@
 // column. Once the dims are bound the indices are constants that only count, so
 // the lookup is a slice, a reshape or a broadcast, and the batch dim is seen to
 // stay one. Where only the number of the row is constant, rows are paired; so
-// are rows of samples laid end to end.
+// are rows of samples laid end to end. Updates at constant places are in
+// SimplifyScatters.cpp.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Match.h"
+#include "SimplifyScatters.h"
 #include "autohet/Passes/Model/Passes.h"
 
 #include "mlir/IR/Matchers.h"
@@ -341,6 +343,7 @@ struct SimplifyGathers : autohet::impl::SimplifyGathersBase<SimplifyGathers> {
     patterns.add<GatherToViews, GatherNdToViews, PairRows,
                  UnmergeRows<GatherOp>, UnmergeRows<EmbeddingOp>>(
         &getContext());
+    autohet::populateScatterPatterns(patterns);
     if (failed(applyModelPatterns(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

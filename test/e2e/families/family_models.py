@@ -396,6 +396,38 @@ class ExpertsBlock(nn.Module):
         return x + (z * shares.unsqueeze(-1)).sum(2)
 
 
+class ScatteredExpertsBlock(nn.Module):
+    """Experts that are all computed; what the router likes best is written back to its place."""
+
+    def __init__(self, size: Size, experts: int = 4, chosen: int = 2) -> None:
+        super().__init__()
+        self.chosen = chosen
+        self.norm = RmsNorm(size.hidden)
+        self.router = nn.Linear(size.hidden, experts, bias=False)
+        self.experts = nn.ModuleList(nn.Linear(size.hidden, size.hidden) for _ in range(experts))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.norm(x)
+        scores = self.router(y).softmax(-1)
+        best, places = scores.topk(self.chosen, -1)
+        shares = torch.zeros_like(scores).scatter(-1, places, best)
+        return x + sum(F.gelu(expert(y)) * shares[..., i, None] for i, expert in enumerate(self.experts))
+
+
+class WrittenRowBlock(nn.Module):
+    """A summary of what came before takes the place of one token."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.norm, self.mix = RmsNorm(size.hidden), nn.Linear(size.hidden, size.hidden)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.mix(self.norm(x))
+        z = y.clone()
+        z[:, 2:4] = y[:, :2].cumsum(1)
+        return x + z
+
+
 class OneBlock(nn.Module):
     """ALBERT: one layer, called as often as others have layers."""
 
@@ -710,6 +742,12 @@ def families() -> Dict[str, Family]:
         "falcon": Family(lambda s: Decoder(s, FalconBlock, tied=True, positions=-1), ids, classes),
         "mixtral": Family(
             lambda s: Decoder(s, lambda s: nn.Sequential(MistralBlock(s, 0), ExpertsBlock(s)), RmsNorm, positions=-1), ids, classes
+        ),
+        "scattered-experts": Family(
+            lambda s: Decoder(s, lambda s: nn.Sequential(MistralBlock(s, 0), ScatteredExpertsBlock(s)), RmsNorm, positions=-1), ids, classes
+        ),
+        "written-row": Family(
+            lambda s: Decoder(s, lambda s: nn.Sequential(MistralBlock(s, 0), WrittenRowBlock(s)), RmsNorm, positions=-1), ids, classes
         ),
         "albert": Family(OneBlock, ids, classes),
         "last-token": Family(lambda s: LastToken(Decoder(s, MistralBlock, RmsNorm, positions=-1), s), ids, classes),

@@ -34,6 +34,8 @@ CASES = [
     ("roberta-regress", "torchscript", 16, True),
     ("vit", "dynamo", 20, True),
     ("mixtral", "torchscript", 18, True),
+    ("scattered-experts", "dynamo", 19, True),
+    ("written-row", "torchscript", 19, True),
     ("albert", "dynamo", 22, True),
     ("last-token", "torchscript", 15, True),
 ]
@@ -45,7 +47,7 @@ def main() -> None:
         if sys.argv[1:] and name not in sys.argv[1:]:
             continue
         folder = os.path.join(HERE, name)
-        size = dataclasses.replace(SIZE, layers=1) if name.startswith(("seq2seq", "mixtral")) else SIZE
+        size = dataclasses.replace(SIZE, layers=1) if name.startswith(("seq2seq", "mixtral", "scattered", "written")) else SIZE
         facts = Golden(known[name], size).write(folder, exporter, opset, dynamic, weights=False)
         path = os.path.join(folder, "model.onnx")
         model = onnx.load(path)

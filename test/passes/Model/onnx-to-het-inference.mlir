@@ -94,6 +94,26 @@ func.func @order(%x: tensor<2x3xf32> {onnx.name = "x"}, %i: tensor<2x1xi64> {onn
 
 // -----
 
+// Places that an order has found are written one after another; others are tuples.
+// CHECK-LABEL: func.func @scatter
+func.func @scatter(%x: tensor<2x5xf32> {onnx.name = "x"}, %i: tensor<2x2xi64> {onnx.name = "i"}) -> (!onnx.value, !onnx.value) {
+  %k = onnx.initializer "k" value dense<2> : tensor<1xi64> : tensor<1xi64>
+  // CHECK: %[[V:.*]], %[[I:.*]] = het.top_k
+  // CHECK: %[[ONE:.*]] = het.slice %[[I]] offsets [0, 0] sizes [2, 1]
+  // CHECK: %[[HIT:.*]] = het.compare eq %[[ONE]], %{{.*}} : (tensor<2x1xi64>, tensor<1x5xi64>) -> tensor<2x5xi1>
+  // CHECK: %[[U:.*]] = het.slice %[[V]] offsets [0, 0] sizes [2, 1]
+  // CHECK: %[[FIRST:.*]] = het.select %[[HIT]], %[[U]], %arg0
+  // CHECK: het.select %{{.*}}, %{{.*}}, %[[FIRST]]
+  // CHECK-NOT: het.scatter_nd replace
+  %0:2 = onnx.node "TopK"(%x, %k) opset 11 {} : (tensor<2x5xf32>, tensor<1xi64>) -> (!onnx.value, !onnx.value)
+  %1 = onnx.node "ScatterElements"(%x, %0#1, %0#0) opset 18 {axis = -1 : i64} : (tensor<2x5xf32>, !onnx.value, !onnx.value) -> !onnx.value
+  // CHECK: het.scatter_nd add
+  %2 = onnx.node "ScatterElements"(%x, %i, %0#0) opset 18 {axis = 1 : i64, reduction = "add"} : (tensor<2x5xf32>, tensor<2x2xi64>, !onnx.value) -> !onnx.value
+  return %1, %2 : !onnx.value, !onnx.value
+}
+
+// -----
+
 // The branch that is not taken may be wrong.
 // CHECK-LABEL: func.func @branch
 func.func @branch(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {

@@ -143,3 +143,22 @@ func.func @constant_tuples(%x: tensor<2x5xf32>) -> tensor<2x3xf32> {
   %y = het.gather_nd %x, %both {batch_dims = 0 : i64} : (tensor<2x5xf32>, tensor<2x3x2xi64>) -> tensor<2x3xf32>
   return %y : tensor<2x3xf32>
 }
+
+// -----
+
+// Each sample's rows 2 and 0, in this order: samples become part of the rows.
+// Tuples that are not the same for all samples stay.
+// CHECK-LABEL: func @written_rows
+// CHECK: %[[I:.*]] = het.constant dense<{{\[\[}}2], [0]]> : tensor<2x1xi64>
+// CHECK: %[[X:.*]] = het.transpose %arg0 by [1, 0, 2] : (tensor<3x4x5xf32>) -> tensor<4x3x5xf32>
+// CHECK: %[[U:.*]] = het.transpose %arg1 by [1, 0, 2] : (tensor<3x2x5xf32>) -> tensor<2x3x5xf32>
+// CHECK: %[[Y:.*]] = het.scatter_nd replace %[[X]], %[[I]], %[[U]]
+// CHECK: %[[R:.*]] = het.transpose %[[Y]] by [1, 0, 2] : (tensor<4x3x5xf32>) -> tensor<3x4x5xf32>
+// CHECK: het.scatter_nd add %[[R]]
+func.func @written_rows(%x: tensor<3x4x5xf32>, %u: tensor<3x2x5xf32>) -> tensor<3x4x5xf32> {
+  %i = het.constant dense<[[[0, 2], [0, 0]], [[1, 2], [1, 0]], [[2, 2], [2, 0]]]> : tensor<3x2x2xi64>
+  %j = het.constant dense<[[[0, 2], [0, 0]], [[1, 2], [1, 0]], [[2, 2], [2, 1]]]> : tensor<3x2x2xi64>
+  %y = het.scatter_nd replace %x, %i, %u : (tensor<3x4x5xf32>, tensor<3x2x2xi64>, tensor<3x2x5xf32>) -> tensor<3x4x5xf32>
+  %z = het.scatter_nd add %y, %j, %u : (tensor<3x4x5xf32>, tensor<3x2x2xi64>, tensor<3x2x5xf32>) -> tensor<3x4x5xf32>
+  return %z : tensor<3x4x5xf32>
+}

@@ -152,6 +152,35 @@ TEST(Adjoint, MatmulOfManyContractedDims) {
                "tensor<2xf32>");
 }
 
+// ONNX's Gemm as it is imported, in all its forms: either side transposed or
+// not, C a number, a row or absent, both with their factors.
+TEST(Adjoint, Gemm) {
+  for (bool transA : {false, true})
+    for (bool transB : {false, true})
+      for (const char *c : {"", "tensor<f32>", "tensor<5xf32>"}) {
+        std::string a = transA ? "tensor<4x3xf32>" : "tensor<3x4xf32>",
+                    b = transB ? "tensor<5x4xf32>" : "tensor<4x5xf32>",
+                    type = "tensor<3x5xf32>";
+        std::vector<Argument> arguments = {{a}, {b}};
+        std::string body = "%alpha = het.constant dense<0.7> : tensor<f32>\n"
+                           "%p = het.matmul %a0, %a1 contract [" +
+                           std::to_string(transA ? 0 : 1) + "] [" +
+                           std::to_string(transB ? 1 : 0) + "] : (" + a + ", " +
+                           b + ") -> " + type + "\n%" + (*c ? "s" : "y") +
+                           " = het.mul %p, %alpha : (" + type +
+                           ", tensor<f32>) -> " + type;
+        if (*c) {
+          arguments.push_back({c});
+          body += "\n%beta = het.constant dense<1.3> : tensor<f32>\n"
+                  "%c = het.mul %a2, %beta : (" +
+                  std::string(c) + ", tensor<f32>) -> " + c +
+                  "\n%y = het.add %s, %c : (" + type + ", " + c + ") -> " +
+                  type;
+        }
+        checkAdjoint(arguments, body, type);
+      }
+}
+
 TEST(Adjoint, Reduce) {
   for (const char *kind : {"sum", "mean", "max", "min"}) {
     checkAdjoint({{"tensor<2x3x4xf32>", Argument::Differentiated, -8, 8}},
@@ -281,6 +310,27 @@ TEST(Adjoint, GatherNd) {
       "%y = het.gather_nd %a0, %a1 {batch_dims = 1 : i64} : "
       "(tensor<3x4x2xf32>, tensor<3x5x1xi64>) -> tensor<3x5x2xf32>",
       "tensor<3x5x2xf32>");
+}
+
+// Of six tuples into 3 x 4 some meet, and negative ones count from the end.
+// Rows that are drawn from four meet for certain: the last one stays.
+TEST(Adjoint, ScatterNd) {
+  for (const char *kind : {"add", "replace"}) {
+    checkAdjoint({{"tensor<3x4x2xf32>"},
+                  {"tensor<6x2xi64>", Argument::Integers, -3, 3},
+                  {"tensor<6x2xf32>"}},
+                 std::string("%y = het.scatter_nd ") + kind +
+                     " %a0, %a1, %a2 : (tensor<3x4x2xf32>, tensor<6x2xi64>, "
+                     "tensor<6x2xf32>) -> tensor<3x4x2xf32>",
+                 "tensor<3x4x2xf32>");
+    checkAdjoint({{"tensor<4x3xf32>"},
+                  {"tensor<2x3x1xi64>", Argument::Integers, 0, 4},
+                  {"tensor<2x3x3xf32>"}},
+                 std::string("%y = het.scatter_nd ") + kind +
+                     " %a0, %a1, %a2 : (tensor<4x3xf32>, tensor<2x3x1xi64>, "
+                     "tensor<2x3x3xf32>) -> tensor<4x3xf32>",
+                 "tensor<4x3xf32>");
+  }
 }
 
 // Elements are further apart than a step of the differences.
