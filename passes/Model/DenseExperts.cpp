@@ -13,6 +13,8 @@
 // A pick moves down, past all that works on each expert alone, into the next
 // product with looked-up weights, until the weighted sum over the chosen
 // experts, which becomes one over all, in which the others have the weight 0.
+// What an expert computes for a token that did not choose it begins with zeros:
+// numbers that overflow there would be NaN when they are weighed by 0.
 // What arithmetic it costs, E / k times as much, it saves in copies: products
 // of whole matrices, no gradient that is scattered into the weights, and
 // weights that are divided among devices as any are.
@@ -101,6 +103,35 @@ Value matchRepeated(OpBuilder &b, Value value, int64_t lane) {
   Value inner = matchRepeated(b, reshape.getOperand(), lane);
   return inner ? b.createOrFold<ReshapeOp>(value.getLoc(), inner, once)
                : Value();
+}
+
+/// [tokens, chosen, experts]: whether an expert is the one that was chosen.
+Value compareWithExperts(OpBuilder &b, Location loc, Value tuples,
+                         int64_t experts) {
+  Value numbers =
+      IotaOp::create(b, loc, 0, 1, experts, typeOf(tuples).getElementType());
+  return CompareOp::create(b, loc, ComparePredicate::eq, tuples, numbers);
+}
+
+/// `all`, [tokens, experts, rest...], with 0 where the token has not chosen the
+/// expert.
+Value clearOthers(OpBuilder &b, Location loc, Value all, Value tuples,
+                  int64_t lane) {
+  int64_t experts = typeOf(all).getDimSize(lane);
+  Value isIt = compareWithExperts(b, loc, tuples, experts);
+  Value hits = ReduceOp::create(b, loc, ReduceKind::max,
+                                CastOp::create(b, loc, isIt, b.getF32Type()),
+                                SmallVector<int64_t>{lane}, /*keep=*/false);
+  auto scalar = [&](Type element) {
+    return createSplat(b, loc, RankedTensorType::get({}, element), 0);
+  };
+  Value isChosen = CompareOp::create(b, loc, ComparePredicate::gt, hits,
+                                     scalar(b.getF32Type()));
+  SmallVector<int64_t> column(typeOf(isChosen).getShape());
+  column.resize(typeOf(all).getRank(), 1);
+  isChosen = b.createOrFold<ReshapeOp>(loc, isChosen, column);
+  return SelectOp::create(b, loc, isChosen, all,
+                          scalar(typeOf(all).getElementType()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -197,10 +228,12 @@ private:
     result[lane] = experts;
     all = rewriter.createOrFold<ReshapeOp>(loc, all, result);
 
-    SmallVector<int64_t> tuples(typeOf(indices).getShape());
-    tuples.push_back(1);
-    Pick pick{all, rewriter.createOrFold<ReshapeOp>(loc, indices, tuples)};
-    rewriter.replaceOp(op, pick.of(rewriter, loc, all));
+    SmallVector<int64_t> column(typeOf(indices).getShape());
+    column.push_back(1);
+    Value tuples = rewriter.createOrFold<ReshapeOp>(loc, indices, column);
+    if (!isOfExperts)
+      all = clearOthers(rewriter, loc, all, tuples, lane);
+    rewriter.replaceOp(op, Pick{all, tuples}.of(rewriter, loc, all));
     return success();
   }
 };
@@ -307,10 +340,8 @@ struct SumOverExperts : OpRewritePattern<ReduceOp> {
       Type element = typeOf(shares).getElementType();
       Value zero =
           createSplat(rewriter, loc, RankedTensorType::get({}, element), 0);
-      Value numbers = IotaOp::create(rewriter, loc, 0, 1, pick->experts(),
-                                     typeOf(pick->tuples).getElementType());
-      Value isIt = CompareOp::create(rewriter, loc, ComparePredicate::eq,
-                                     pick->tuples, numbers);
+      Value isIt =
+          compareWithExperts(rewriter, loc, pick->tuples, pick->experts());
       Value share = rewriter.createOrFold<ReshapeOp>(
           loc, shares, typeOf(pick->tuples).getShape());
       // [tokens, chosen, experts], summed over the chosen.

@@ -137,6 +137,12 @@ Value GraphBuilder::multiply(Value left, Value right) {
   return het::MulOp::create(builder, loc, left, right);
 }
 
+Value GraphBuilder::wherePositive(Value share, Value x) {
+  Value isChosen = het::CompareOp::create(
+      builder, loc, het::ComparePredicate::gt, share, scalar(0));
+  return het::SelectOp::create(builder, loc, isChosen, x, scalar(0));
+}
+
 Value GraphBuilder::scalar(double value) {
   return het::createSplat(builder, loc, float32({}), value);
 }

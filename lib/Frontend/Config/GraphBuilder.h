@@ -79,6 +79,8 @@ public:
   mlir::Value add(mlir::Value left, mlir::Value right);
   mlir::Value multiply(mlir::Value left, mlir::Value right);
   mlir::Value scalar(double value);
+  /// `x`, and 0 where `share` is not positive.
+  mlir::Value wherePositive(mlir::Value share, mlir::Value x);
   mlir::Value activate(Activation kind, mlir::Value x);
   /// Of the softmax over the last dim the `count` largest, divided by their
   /// sum; the others are 0.

@@ -69,12 +69,14 @@ Value Mixtral::mlp(GraphBuilder &graph, Value x,
   Value sum;
   for (int64_t number = 0; number < experts; ++number) {
     std::string expert = block + "experts." + std::to_string(number) + ".";
-    Value gate = graph.activate(activation,
-                                graph.linear(x, expert + "w1", inner, false));
-    Value up = graph.linear(x, expert + "w3", inner, false);
-    Value y =
-        graph.linear(graph.multiply(gate, up), expert + "w2", hidden, false);
-    y = graph.multiply(y, graph.lastDim(shares, number, 1));
+    Value share = graph.lastDim(shares, number, 1);
+    Value gate = graph.wherePositive(
+        share, graph.linear(x, expert + "w1", inner, false));
+    Value up = graph.wherePositive(
+        share, graph.linear(x, expert + "w3", inner, false));
+    Value y = graph.multiply(graph.activate(activation, gate), up);
+    y = graph.linear(y, expert + "w2", hidden, false);
+    y = graph.multiply(y, share);
     sum = sum ? graph.add(sum, y) : y;
   }
   return sum;

@@ -1,15 +1,22 @@
 // RUN: autohet-opt %s --het-dense-experts --cse --split-input-file | FileCheck %s
 
 // A layer of experts as exporters write it: all compute, and the sum over the
-// two that a token chose is one over all, in which the others have no share.
+// two that a token chose is one over all, in which the others have no share, and
+// begin with zeros, so that nothing overflows in them.
 // CHECK-LABEL: func @layer
 // CHECK-NOT: het.gather
 // CHECK-DAG: %[[W:.*]] = het.parameter "up" : tensor<4x10x8xf32>
 // CHECK-DAG: %[[D:.*]] = het.parameter "down" : tensor<4x8x5xf32>
 // CHECK: %[[S:.*]], %[[I:.*]] = het.top_k
 // CHECK: %[[Z:.*]] = het.matmul %{{.*}}, %[[W]] contract [2] [2] : (tensor<2x3x8xf32>, tensor<4x10x8xf32>) -> tensor<2x3x4x10xf32>
-// CHECK: %[[A:.*]] = het.slice %[[Z]] offsets [0, 0, 0, 0] sizes [2, 3, 4, 5]
-// CHECK: %[[B:.*]] = het.slice %[[Z]] offsets [0, 0, 0, 5] sizes [2, 3, 4, 5]
+// CHECK: %[[IT:.*]] = het.compare eq %{{.*}} : (tensor<2x3x2x1xi64>, tensor<4xi64>) -> tensor<2x3x2x4xi1>
+// CHECK: %[[HITS:.*]] = het.reduce max %{{.*}} dims [2] : (tensor<2x3x2x4xf32>) -> tensor<2x3x4xf32>
+// CHECK: %[[ANY:.*]] = het.compare gt %[[HITS]]
+// CHECK: %[[OF:.*]] = het.reshape %[[ANY]] to [2, 3, 4, 1, 1]
+// CHECK: %[[C:.*]] = het.select %[[OF]], %{{.*}} -> tensor<2x3x4x10x1xf32>
+// CHECK: %[[O:.*]] = het.reshape %[[C]] to [2, 3, 4, 10]
+// CHECK: %[[A:.*]] = het.slice %[[O]] offsets [0, 0, 0, 0] sizes [2, 3, 4, 5]
+// CHECK: %[[B:.*]] = het.slice %[[O]] offsets [0, 0, 0, 5] sizes [2, 3, 4, 5]
 // CHECK: %[[M:.*]] = het.mul %[[A]], %[[B]]
 // CHECK: %[[Y:.*]] = het.matmul %[[M]], %[[D]] batch [2] [0] contract [3] [2] : (tensor<2x3x4x5xf32>, tensor<4x8x5xf32>) -> tensor<4x2x3x8xf32>
 // CHECK: %[[T:.*]] = het.transpose %[[Y]] by [1, 2, 0, 3]
@@ -48,7 +55,8 @@ func.func @layer(%x: tensor<2x3x8xf32>, %router: tensor<2x3x4xf32>) -> tensor<2x
 // CHECK-LABEL: func @picked
 // CHECK: %[[Z:.*]] = het.matmul %arg0, %{{.*}} contract [2] [1] : (tensor<2x5x8xf32>, tensor<3x8x7xf32>) -> tensor<2x5x3x7xf32>
 // CHECK: %[[T:.*]] = het.transpose %[[Z]] by [0, 2, 1, 3] : (tensor<2x5x3x7xf32>) -> tensor<2x3x5x7xf32>
-// CHECK: het.gather_nd %[[T]], %{{.*}} {batch_dims = 1 : i64} : (tensor<2x3x5x7xf32>, tensor<2x2x1xi64>) -> tensor<2x2x5x7xf32>
+// CHECK: %[[O:.*]] = het.select %{{.*}}, %[[T]], %{{.*}} : (tensor<2x3x1x1xi1>, tensor<2x3x5x7xf32>, tensor<f32>)
+// CHECK: het.gather_nd %[[O]], %{{.*}} {batch_dims = 1 : i64} : (tensor<2x3x5x7xf32>, tensor<2x2x1xi64>) -> tensor<2x2x5x7xf32>
 // CHECK-NOT: pick
 func.func @picked(%x: tensor<2x5x8xf32>, %router: tensor<2x3xf32>) -> tensor<2x2x5x7xf32> {
   %w = het.parameter "w" : tensor<3x8x7xf32>
