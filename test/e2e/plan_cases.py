@@ -1,7 +1,7 @@
 """One model under one plan equals the same model in one process.
 
     plan_cases.py PLAN MODEL WORK_FOLDER [--optimizers sgd,adamw] [--schedules 1f1b,gpipe]
-        [--exchanges direct,hierarchical] [--steps 10]
+        [--exchanges direct,hierarchical] [--steps 10] [--clip-norm NORM]
 
 Loss, gradient norm and each gradient of every step, and the weights after the
 last, within the tolerances of equality.py; all copies of a slice bit-equal.
@@ -103,6 +103,7 @@ def main() -> None:
     parser.add_argument("--schedules", default="1f1b")
     parser.add_argument("--exchanges", default="direct")
     parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--clip-norm", help="of all gradients; as autohet-run takes it")
     options = parser.parse_args()
 
     names = list(plans.PLANS) if options.plans == "all" else options.plans.split(",")
@@ -110,6 +111,8 @@ def main() -> None:
     total = Checks()
     for model_name in model_names:
         model = Model(model_name, options.work, plans.GLOBAL_BATCH, options.steps)
+        if options.clip_norm:
+            model.run_options = [*model.run_options, "--clip-norm", options.clip_norm]
         choices = (options.schedules.split(","), options.exchanges.split(","), options.optimizers.split(","))
         for plan_name, schedule, exchange, optimizer in itertools.product(names, *choices):
             replicas = plans.PLANS[plan_name]
