@@ -667,10 +667,30 @@ def library_families() -> Dict[str, Family]:
         ("gpt-bigcode", "gpt_bigcode", dict(n_embd=32, n_layer=2, n_head=4, n_inner=64, multi_query=True)),
         ("mixtral", "mixtral", dict(num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2,
                                     experts_implementation="batched_mm")),
+        ("qwen2-moe", "qwen2_moe", dict(num_key_value_heads=2, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=48,
+                                        shared_expert_intermediate_size=32, experts_implementation="batched_mm")),
+        ("olmoe", "olmoe", dict(num_key_value_heads=2, num_experts=4, num_experts_per_tok=2,
+                                experts_implementation="batched_mm")),
+        ("deepseek-v3", "deepseek_v3", dict(
+            num_key_value_heads=4, n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=48, first_k_dense_replace=1,
+            n_group=2, topk_group=1, q_lora_rank=16, kv_lora_rank=16, qk_rope_head_dim=4, qk_nope_head_dim=8, v_head_dim=8,
+            experts_implementation="batched_mm")),
+        ("cohere2", "cohere2", dict(num_key_value_heads=2, sliding_window=4)),
+        ("smollm3", "smollm3", dict(num_key_value_heads=2)),
+        ("glm4", "glm4", dict(num_key_value_heads=2, head_dim=8)),
+        ("nemotron", "nemotron", dict(num_key_value_heads=2)),
+        ("gpt-oss", "gpt_oss", dict(num_key_value_heads=2, head_dim=8, num_local_experts=4, num_experts_per_tok=2, sliding_window=4,
+                                    experts_implementation="batched_mm")),
+        ("persimmon", "persimmon", dict()),
+        ("codegen", "codegen", dict(n_embd=32, n_layer=2, n_head=4, rotary_dim=4, n_positions=20)),
+        ("xglm", "xglm", dict(d_model=32, num_layers=2, attention_heads=4, ffn_dim=64)),
+        ("biogpt", "biogpt", dict()),
+        ("ctrl", "ctrl", dict(n_embd=32, n_layer=2, n_head=4, dff=64, n_positions=20)),
     ]:  # fmt: skip
         for attention in ("sdpa", "eager"):
             # Score caps, gpt-neo, mpt ... have their own.
-            if (attention, name) in (("sdpa", "bloom"), ("sdpa", "gemma2"), ("sdpa", "mpt"), ("sdpa", "gpt-neo"), ("sdpa", "gptj")):
+            if (attention, name) in (("sdpa", "bloom"), ("sdpa", "gemma2"), ("sdpa", "mpt"), ("sdpa", "gpt-neo"), ("sdpa", "gptj"), ("sdpa", "codegen"),
+                                     ("sdpa", "ctrl"), ("sdpa", "gpt-oss")):
                 continue
             result[f"hf-{name}-{attention}"] = Family(hugging_face(kind, LM, attention, **config), words(ids), classes)
         result[f"hf-{name}-padded"] = Family(hugging_face(kind, LM, attention, **config), words(padded_ids), classes)
@@ -680,6 +700,18 @@ def library_families() -> Dict[str, Family]:
         ("electra", "electra", dict(embedding_size=16)),
         ("mpnet", "mpnet", dict()),
         ("albert", "albert", dict(embedding_size=16)),
+        ("bert", "bert", dict()),
+        ("camembert", "camembert", dict(type_vocab_size=1)),
+        ("xlm-roberta", "xlm-roberta", dict(type_vocab_size=1)),
+        ("mobilebert", "mobilebert", dict(embedding_size=16, true_hidden_size=32, intra_bottleneck_size=16,
+                                          num_feedforward_networks=2)),
+        ("squeezebert", "squeezebert", dict(embedding_size=32, q_groups=1, k_groups=1, v_groups=1, post_attention_groups=1,
+                                            intermediate_groups=1, output_groups=1)),
+        ("megatron-bert", "megatron-bert", dict()),
+        ("roformer", "roformer", dict(embedding_size=16)),
+        ("modernbert", "modernbert", dict(local_attention=4, global_attn_every_n_layers=2)),
+        ("ernie", "ernie", dict()),
+        ("esm", "esm", dict(position_embedding_type="rotary", mask_token_id=3)),
         ("deberta", "deberta", dict(relative_attention=True, pos_att_type=["p2c", "c2p"])),
         ("deberta-v2", "deberta-v2", dict(relative_attention=True, pos_att_type=["p2c", "c2p"], position_buckets=4)),
     ]:
