@@ -34,6 +34,17 @@ static bool isIota(ArrayRef<int64_t> values, int64_t count) {
          });
 }
 
+/// Whether indices are the same for each place along their first dim, as those
+/// of positions are for each sample.
+static bool repeatsRows(ArrayRef<int64_t> values, ArrayRef<int64_t> shape) {
+  if (shape.size() < 2 || shape[0] < 2 || values.empty())
+    return false;
+  size_t row = values.size() / shape[0];
+  return llvm::all_of(llvm::enumerate(values), [&](auto entry) {
+    return entry.value() == values[entry.index() % row];
+  });
+}
+
 static LogicalResult convertGather(OnnxNode &node, Results &results) {
   if (failed(node.needOperands(2)))
     return failure();
@@ -49,6 +60,13 @@ static LogicalResult convertGather(OnnxNode &node, Results &results) {
   SmallVector<int64_t> resultShape(shape.take_front(*axis));
   llvm::append_range(resultShape, node.shape(1));
   llvm::append_range(resultShape, shape.drop_front(*axis + 1));
+  // Rows that repeat are looked up once: how many there are, which may be the
+  // number of samples, changes nothing in the model.
+  SmallVector<int64_t> indexShape(node.shape(1)), once(resultShape);
+  auto give = [&](Value rows) {
+    results.push_back(node.broadcast(node.reshape(rows, once), resultShape));
+    return success();
+  };
 
   if (auto constant = constantElements(indices)) {
     for (int64_t &index : *constant) {
@@ -58,10 +76,12 @@ static LogicalResult convertGather(OnnxNode &node, Results &results) {
       if (index < 0)
         index += extent;
     }
-    if (isIota(*constant, extent)) {
-      results.push_back(node.reshape(data, resultShape));
-      return success();
+    if (repeatsRows(*constant, indexShape)) {
+      constant->resize(constant->size() / indexShape[0]);
+      indexShape[0] = once[*axis] = 1;
     }
+    if (isIota(*constant, extent))
+      return give(data);
     // Neighbouring rows are a slice; one row is too.
     bool consecutive = !constant->empty();
     for (size_t i = 1; i < constant->size(); ++i)
@@ -74,12 +94,10 @@ static LogicalResult convertGather(OnnxNode &node, Results &results) {
       Value part = node.create<het::SliceOp>(data, ArrayRef<int64_t>(offsets),
                                              ArrayRef<int64_t>(sizes),
                                              ArrayRef<int64_t>(strides));
-      results.push_back(node.reshape(part, resultShape));
-      return success();
+      return give(part);
     }
     // Rows of a table are counted from the front only.
-    auto type =
-        RankedTensorType::get(node.shape(1), node.builder().getI64Type());
+    auto type = RankedTensorType::get(indexShape, node.builder().getI64Type());
     indices = het::ConstantOp::create(
         node.builder(), node.loc(),
         DenseElementsAttr::get(type, ArrayRef(*constant)));
@@ -87,12 +105,10 @@ static LogicalResult convertGather(OnnxNode &node, Results &results) {
   // Rows of a table that is trained, or divided among devices.
   bool isTable = !node.inference() || data.getDefiningOp<het::ParameterOp>();
   if (isFloatTensor(data) && node.rank(0) == 2 && *axis == 0 && isTable) {
-    results.push_back(node.create<het::EmbeddingOp>(
-        data, indices, IntegerAttr(), IntegerAttr()));
-    return success();
+    return give(node.create<het::EmbeddingOp>(data, indices, IntegerAttr(),
+                                              IntegerAttr()));
   }
-  results.push_back(node.create<het::GatherOp>(data, indices, *axis));
-  return success();
+  return give(node.create<het::GatherOp>(data, indices, *axis));
 }
 
 static LogicalResult convertGatherNd(OnnxNode &node, Results &results) {

@@ -103,3 +103,22 @@ func.func @gathers(%m: tensor<2x3xi64> {onnx.name = "m"}, %h: tensor<2x3x4xf32> 
   %2 = onnx.node "Gather"(%t, %n) opset 18 {} : (tensor<3x4xf32>, tensor<2xi64>) -> !onnx.value
   return %0, %1, %2 : !onnx.value, !onnx.value, !onnx.value
 }
+
+// -----
+
+// The positions of each sample are looked up once, whatever the batch.
+// CHECK-LABEL: @positions
+// CHECK: %[[S:.*]] = het.slice %{{.*}} offsets [1, 0] sizes [3, 4]
+// CHECK: %[[O:.*]] = het.reshape %[[S]] to [1, 3, 4]
+// CHECK: het.broadcast %[[O]] to [2, 3, 4]
+// CHECK: %[[I:.*]] = het.constant dense<{{.*}}2, 0]{{.*}}> : tensor<1x2xi64>
+// CHECK: %[[E:.*]] = het.embedding %{{.*}}, %[[I]]
+// CHECK: het.broadcast %[[E]] to [2, 2, 4]
+func.func @positions(%x: tensor<2x3xf32> {onnx.name = "x"}) -> (!onnx.value, !onnx.value) {
+  %t = onnx.initializer "wpe" file "m" offset 0 bytes 80 : tensor<5x4xf32>
+  %i = onnx.initializer "i" value dense<[[1, 2, 3], [1, 2, 3]]> : tensor<2x3xi64> : tensor<2x3xi64>
+  %j = onnx.initializer "j" value dense<[[2, 0], [2, 0]]> : tensor<2x2xi64> : tensor<2x2xi64>
+  %0 = onnx.node "Gather"(%t, %i) opset 14 {} : (tensor<5x4xf32>, tensor<2x3xi64>) -> !onnx.value
+  %1 = onnx.node "Gather"(%t, %j) opset 14 {} : (tensor<5x4xf32>, tensor<2x2xi64>) -> !onnx.value
+  return %0, %1 : !onnx.value, !onnx.value
+}
