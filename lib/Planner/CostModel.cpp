@@ -1,6 +1,7 @@
 //===- CostModel.cpp - seconds and bytes of units on devices --------------===//
 
 #include "autohet/Planner/CostModel.h"
+#include "autohet/Plan/Sums.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -47,8 +48,15 @@ PassSeconds CostModel::unitSeconds(unsigned unit,
   const Unit &data = table.units[unit];
   double samples = static_cast<double>(microbatchSize);
 
-  // The slowest rank decides; then all meet.
-  PassSeconds slowest;
+  // The slowest rank decides, then all meet: what a pass takes the slowest and
+  // the next one.
+  struct Slowest {
+    double first_s = 0, second_s = 0;
+    void add(double seconds) {
+      second_s = std::max(second_s, std::min(first_s, seconds));
+      first_s = std::max(first_s, seconds);
+    }
+  } forward, backward;
   std::vector<double> shares = sharesOf(weights);
   for (auto [device, share] : llvm::zip_equal(devices, shares)) {
     const DeviceKind &kind = cluster.kindOf(device);
@@ -59,14 +67,16 @@ PassSeconds CostModel::unitSeconds(unsigned unit,
       mine.commands = whole.commands;
       return kind.seconds(mine);
     };
-    slowest.forward_s = std::max(slowest.forward_s, seconds(data.forward));
+    forward.add(seconds(data.forward));
     if (hasBackward())
-      slowest.backward_s = std::max(slowest.backward_s, seconds(data.backward));
+      backward.add(seconds(data.backward));
   }
+  PassSeconds result = {forward.first_s, backward.first_s};
   if (devices.size() == 1 || data.all_reduce_bytes == 0)
-    return slowest;
+    return result;
 
-  // A ring: every hop carries 2 (n - 1) / n of the bytes, in 2 (n - 1) steps.
+  // As the programs sum: small values whole, each to all others at once; large
+  // ones in slices, in two rounds, with the traffic of a ring.
   double ranks = static_cast<double>(devices.size());
   double bandwidth = std::numeric_limits<double>::infinity(), latency = 0;
   for (size_t rank = 0; rank < devices.size(); ++rank) {
@@ -74,12 +84,22 @@ PassSeconds CostModel::unitSeconds(unsigned unit,
     bandwidth = std::min(bandwidth, hop.bandwidth_bytes_per_s);
     latency = std::max(latency, hop.latency_s);
   }
-  double ring = 2 * (ranks - 1) *
-                (data.all_reduce_bytes * samples / ranks / bandwidth + latency);
-  slowest.forward_s += ring;
+  double bytes = data.all_reduce_bytes * samples;
+  auto summed = [&](const Slowest &slowest) {
+    if (sumsInSlices(bytes, devices.size()))
+      return slowest.first_s +
+             2 * (latency + (ranks - 1) * bytes / ranks / bandwidth);
+    // What the others have sent is there when the slowest comes, if they are so
+    // much faster: from unit to unit, two ranks take turns in waiting.
+    return std::max(slowest.first_s, (slowest.first_s + slowest.second_s) / 2 +
+                                         latency + bytes / bandwidth);
+  };
+  // A head without a loss gives its parts as they are.
+  if (hasBackward() || !data.successors.empty())
+    result.forward_s = summed(forward);
   if (hasBackward())
-    slowest.backward_s += ring;
-  return slowest;
+    result.backward_s = summed(backward);
+  return result;
 }
 
 PassSeconds CostModel::stageSeconds(const ResolvedStage &stage,

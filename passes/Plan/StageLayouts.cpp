@@ -8,6 +8,7 @@
 
 #include "StageSharder.h"
 
+#include "autohet/Plan/Sums.h"
 #include "autohet/Support/SplitExtent.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -127,17 +128,6 @@ SmallVector<StageSharder::Locals> StageSharder::exchange(const Locals &values) {
   return all;
 }
 
-/// From so many bytes on, a second round costs less than what it saves.
-static constexpr int64_t kBytesToSumInSlices = int64_t(1) << 16;
-
-/// Whether each rank had better sum a slice: of n ranks, each then sends
-/// 2 (n - 1) / n of the value instead of n - 1 times all of it.
-static bool sumsInSlices(RankedTensorType type, unsigned ranks) {
-  return ranks >= 3 &&
-         type.getNumElements() * type.getElementTypeBitWidth() / 8 >=
-             kBytesToSumInSlices;
-}
-
 /// Each rank's slices of its own value, sent to the ranks that sum them; by
 /// rank, what it has of all.
 SmallVector<StageSharder::Locals>
@@ -202,7 +192,9 @@ Value StageSharder::sumInOrder(unsigned rank, const Locals &parts) {
 
 /// The sum in rank order, on every rank.
 StageSharder::Locals StageSharder::exchangeSums(const Locals &partial) {
-  if (sumsInSlices(typeOf(partial.front()), getNumRanks()))
+  auto type = typeOf(partial.front());
+  if (sumsInSlices(type.getNumElements() * type.getElementTypeBitWidth() / 8,
+                   getNumRanks()))
     return exchangeSumsInSlices(partial);
   Locals result;
   SmallVector<Locals> all = exchange(partial);

@@ -103,7 +103,7 @@ TEST_F(Planner, EmbeddingOnlyStage) {
   table.parameters.front().bytes = 64e6;
   table.parameters.back().bytes = 64e6;
   cluster = test::makeCluster({1, 1, 1, 1}, 136e6);
-  cluster.inter_node = {1e9, 10e-3}; // no tensor parallelism
+  cluster.inter_node = {3e6, 10e-3}; // no tensor parallelism
   PlannerResult result = plan();
   ASSERT_EQ(result.best.resolved.replicas.size(), 1u);
   const auto &stages = result.best.resolved.replicas[0].stages;
