@@ -88,7 +88,8 @@ static LogicalResult convertLoop(OnnxNode &node, Results &results) {
     auto goesOn = constantBool(condition);
     if (!goesOn)
       return node.error() << "goes on as long as data say, which is not "
-                             "supported";
+                             "supported: a constant trip count and condition "
+                             "are";
     if (!*goesOn || i == count)
       break;
     if (i == kMostIterations)

@@ -92,9 +92,16 @@ static LogicalResult convertCast(OnnxNode &node, Results &results) {
     return failure();
   int64_t to = node.intField("to", 0);
   Type element = onnxElementType(to, node.builder().getContext());
-  if (!element)
-    return node.error() << "casts to ONNX type " << to
-                        << ", which is not supported";
+  if (!element) {
+    // Of ONNX's numbers for types: those that have none here.
+    StringRef name = to == 8    ? "STRING"
+                     : to == 14 ? "COMPLEX64"
+                     : to == 15 ? "COMPLEX128"
+                     : to == 24 ? "FLOAT8E8M0"
+                                : "unknown";
+    return node.error() << "casts to ONNX type " << to << " (" << name
+                        << "), which is not supported (numbers and BOOL are)";
+  }
   return castTo(node, element, results);
 }
 

@@ -186,7 +186,10 @@ LogicalResult Reader::readInputs(func::FuncOp function) {
     if (!input.type().has_tensor_type() ||
         !input.type().tensor_type().has_shape())
       return emitError(loc)
-             << "input '" << input.name() << "' is not a tensor of known rank";
+             << "input '" << input.name() << "' is not a tensor of known rank"
+             << (input.type().has_tensor_type()
+                     ? ": its shape must be given, dims may be names"
+                     : ": sequences and optional values are not supported");
     const auto &tensor = input.type().tensor_type();
     Type element = convertElementType(tensor.elem_type(),
                                       "input '" + input.name() + "'", loc);
