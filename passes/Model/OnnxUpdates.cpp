@@ -82,6 +82,10 @@ LogicalResult convertUpdate(OnnxNode &node, Results &results) {
       failed(node.needOperands(operands)))
     return node.error() << "has " << operands << " operands, wanted 2 and "
                         << kinds << " for each tensor";
+  for (unsigned index : {0, 1})
+    if (node.type(index).getNumElements() != 1)
+      return node.error() << "operand " << index << " is " << node.type(index)
+                          << ", wanted one number";
   unsigned count = (operands - 2) / kinds;
   OnnxMath math(node);
   SmallVector<Value> values[1 + states];
@@ -89,6 +93,12 @@ LogicalResult convertUpdate(OnnxNode &node, Results &results) {
     auto operand = [&](unsigned kind) {
       return node.operand(2 + kind * count + i);
     };
+    for (unsigned kind = 0; kind < kinds; ++kind)
+      if (auto type = node.type(2 + kind * count + i);
+          type != node.type(2 + i) || !isa<FloatType>(type.getElementType()))
+        return node.error()
+               << "operand " << 2 + kind * count + i << " is " << type
+               << ", wanted floats, as the tensor " << node.type(2 + i);
     auto scalar = [&](unsigned index) {
       return math.castLike(node.reshape(node.operand(index), {}), operand(0));
     };
