@@ -476,27 +476,44 @@ struct LowerAttentionBackward : OpRewritePattern<AttentionBackwardOp> {
     Value gradient = scores.queryBlock(b, op.getGradient());
     Value key = scores.keyBlock(b, op.getKey());
 
-    // Probabilities, in place of the scores.
+    // Probabilities, in place of the scores. Numbers that are added to all
+    // scores of a row can be so low that log_sum_exp has no digits left for the
+    // logarithm of the sum: then the sum is taken again.
     Value raw = scores.productWithKeys(b, query, key);
     auto mask = scores.maskBlock(b);
+    bool isNumbers =
+        mask && isa<FloatType>(getElementTypeOrSelf(mask->first.getType()));
     SmallVector<Value> inputs = {scores.queryBlock(b, op.getLogSumExp())};
+    SmallVector<Value> outputs = {raw};
     SmallVector<AffineMap> maps = {loops.perRow};
     if (mask) {
       inputs.push_back(mask->first);
       maps.push_back(mask->second);
     }
     maps.push_back(loops.whole);
-    Value probabilities =
-        buildGeneric(
-            b, loc, inputs, raw, maps, loops.parallel,
-            [&](OpBuilder &b, Location loc, ValueRange s) {
-              Value score = scores.finish(b, s.back(), mask ? s[1] : Value());
-              Value shift =
-                  op.getZeroEmptyRows() ? finiteMaximum(b, loc, s[0]) : s[0];
-              return SmallVector<Value>{math::ExpOp::create(
-                  b, loc, arith::SubFOp::create(b, loc, score, shift))};
-            })
-            .front();
+    if (isNumbers) {
+      outputs.push_back(zeroTensor(b, loc, {rows}, element));
+      maps.push_back(loops.perRow);
+    }
+    SmallVector<Value> weights = buildGeneric(
+        b, loc, inputs, outputs, maps,
+        isNumbers ? loops.alongRow : loops.parallel,
+        [&](OpBuilder &b, Location loc, ValueRange s) {
+          Value score =
+              scores.finish(b, s[inputs.size()], mask ? s[1] : Value());
+          Value shift =
+              op.getZeroEmptyRows() ? finiteMaximum(b, loc, s[0]) : s[0];
+          Value e = math::ExpOp::create(
+              b, loc, arith::SubFOp::create(b, loc, score, shift));
+          SmallVector<Value> results = {e};
+          if (isNumbers)
+            results.push_back(sum(b, loc, s.back(), e));
+          return results;
+        });
+    Value probabilities = weights[0];
+    Value inverseSums =
+        isNumbers ? buildInverseSums(b, loc, weights[1], op.getZeroEmptyRows())
+                  : Value();
 
     Value dots =
         buildGeneric(b, loc, {gradient, scores.queryBlock(b, op.getResult())},
@@ -513,17 +530,26 @@ struct LowerAttentionBackward : OpRewritePattern<AttentionBackwardOp> {
     Value byWeights =
         scores.productWithKeys(b, gradient, scores.keyBlock(b, op.getValue()));
     double scale = op.getScale().convertToDouble();
+    SmallVector<Value> perRow = {dots};
+    SmallVector<AffineMap> bothMaps = {loops.perRow};
+    if (inverseSums) {
+      perRow.push_back(inverseSums);
+      bothMaps.push_back(loops.perRow);
+    }
+    bothMaps.append({loops.whole, loops.whole});
     SmallVector<Value> both = buildGeneric(
-        b, loc, dots, {byWeights, probabilities},
-        {loops.perRow, loops.whole, loops.whole}, loops.parallel,
+        b, loc, perRow, {byWeights, probabilities}, bothMaps, loops.parallel,
         [&](OpBuilder &b, Location loc, ValueRange s) {
-          Value by = s[1], weight = s[2];
+          Value by = s[s.size() - 2], probability = s.back();
+          if (inverseSums)
+            probability = product(b, loc, probability, s[1]);
+          Value weight = probability;
           if (Value factor = scores.dropoutFactor(b)) {
             by = arith::MulFOp::create(b, loc, by, factor);
             weight = arith::MulFOp::create(b, loc, weight, factor);
           }
           Value rest = arith::SubFOp::create(b, loc, by, s[0]);
-          Value slope = product(b, loc, s[2], rest);
+          Value slope = product(b, loc, probability, rest);
           return SmallVector<Value>{
               product(b, loc, slope, floatConstant(b, loc, element, scale)),
               weight};

@@ -246,6 +246,23 @@ TEST(Adjoint, AttentionEmptyRows) {
                  "[[true, false, true, true], [false, false, false, false], "
                  "[false, true, false, false], [true, true, true, true]]");
 }
+// Numbers that hide a whole row leave the mean of all values, or nearly: too
+// low for log_sum_exp to hold how many they are. What scores do then is lost in
+// the rounding, so that only values are moved.
+TEST(Adjoint, AttentionHiddenRows) {
+  for (const char *low : {"-3.4e38", "-1.0e9", "-1.0e4"})
+    checkAdjoint(
+        {{"tensor<2x3x4x5xf32>", Argument::Fixed, -0.01, 0.01},
+         {"tensor<2x3x4x5xf32>", Argument::Fixed, -0.01, 0.01},
+         {"tensor<2x3x4x6xf32>"}},
+        std::string("%m = het.constant dense<[[0.0], [") + low + "], [" + low +
+            "], [0.0]]> : tensor<4x1xf32>\n"
+            "%y, %l = het.attention %a0, %a1, %a2, %m {scale = 0.4 : f64, "
+            "kv_heads = array<i64: 0, 1, 2>} : (tensor<2x3x4x5xf32>, "
+            "tensor<2x3x4x5xf32>, tensor<2x3x4x6xf32>, tensor<4x1xf32>) -> "
+            "(tensor<2x3x4x6xf32>, tensor<2x3x4xf32>)",
+        "tensor<2x3x4x6xf32>");
+}
 TEST(Adjoint, AttentionDropout) {
   checkAttention("dropout_p = 0.25 : f64, dropout_op_id = 3 : i64, ");
 }
