@@ -413,10 +413,16 @@ void ClassifyParameters::runOnOperation() {
   if (failed(findByName(reasons)))
     return signalPassFailure();
   llvm::MapVector<StringAttr, SmallVector<ParameterOp>> uses;
+  bool isListed = getOperation()->hasAttr(kParametersListedAttr);
   getOperation().walk([&](func::FuncOp function) {
-    markRoles(function, reasons);
-    function.walk(
-        [&](ParameterOp op) { uses[op.getNameAttr()].push_back(op); });
+    if (!isListed)
+      markRoles(function, reasons);
+    function.walk([&](ParameterOp op) {
+      uses[op.getNameAttr()].push_back(op);
+      if (isListed && !op.isTrained())
+        reasons.try_emplace(op,
+                            "no parameter of the model, by the file's list");
+    });
   });
   // All that is wrong, not only the first of it.
   bool failedAny = false;

@@ -176,6 +176,11 @@ FailureOr<OnnxParameters> OnnxParameters::analyze(func::FuncOp graph,
                                                   bool inference) {
   OnnxParameters result;
   result.inference = inference;
+  if (auto names = graph->getAttrOfType<ArrayAttr>(onnx::kParametersAttr)) {
+    result.listed.emplace();
+    for (auto name : names.getAsRange<StringAttr>())
+      result.listed->insert(name.getValue());
+  }
   llvm::StringMap<unsigned> claims;
   for (auto constant : graph.getOps<InitializerOp>()) {
     ++claims[constant.getName()];
@@ -324,8 +329,9 @@ Value OnnxParameters::use(InitializerOp constant, OpBuilder &builder,
   SmallVector<int64_t> shape(stored.getShape());
   if (parameter.transposed)
     std::reverse(shape.begin(), shape.end());
-  Value value = het::ParameterOp::create(builder, loc, stored.clone(shape),
-                                         parameter.name, /*trained=*/true);
+  Value value = het::ParameterOp::create(
+      builder, loc, stored.clone(shape), parameter.name,
+      /*trained=*/!listed || listed->contains(parameter.name));
   // From PyTorch's layout to the original's in the file, to this constant's.
   if (parameter.transposed != asked.copyIsTransposed)
     value = builder.createOrFold<het::TransposeOp>(loc, value,

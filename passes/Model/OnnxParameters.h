@@ -15,6 +15,7 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <memory>
+#include <optional>
 
 namespace autohet {
 
@@ -82,6 +83,8 @@ private:
   onnx::InitializerOp find(llvm::StringRef name);
 
   llvm::MapVector<mlir::Operation *, Parameter> parameters;
+  /// The names of all that are trained, where the file says so.
+  std::optional<llvm::StringSet<>> listed;
 };
 
 } // namespace autohet

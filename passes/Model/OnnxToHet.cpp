@@ -438,6 +438,8 @@ LogicalResult OnnxToHet::convert(func::FuncOp graph) {
   eraseUnused(*function);
   builder.setInsertionPoint(*function);
   parameters->createSources(*function, builder);
+  if (graph->hasAttr(onnx::kParametersAttr))
+    getOperation()->setAttr(het::kParametersListedAttr, builder.getUnitAttr());
   graph.erase();
   return success();
 }

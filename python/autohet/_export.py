@@ -122,6 +122,8 @@ def export(
         # the list is there says that no constant is several parameters.
         proto.metadata_props.add(key="autohet.tied", value=json.dumps(tied))
         names = _check_parameters(proto, model, names, allow_unused)
+        # Other constants are none: sines as positions look like learned ones.
+        proto.metadata_props.add(key="autohet.parameters", value=json.dumps(sorted(names.values())))
         _save(proto, path)
 
         difference = None

@@ -22,6 +22,8 @@ using ::onnx::ValueInfoProto;
 /// The key under which autohet.export lists all names of tied parameters: JSON,
 /// {"head.weight": "wte.weight"}.
 static constexpr llvm::StringLiteral kTied = "autohet.tied";
+/// And the names of all parameters, as a JSON array: other constants are none.
+static constexpr llvm::StringLiteral kParameters = "autohet.parameters";
 
 //===----------------------------------------------------------------------===//
 // The file
@@ -65,17 +67,30 @@ LogicalResult Reader::readOpsets() {
   return success();
 }
 
-LogicalResult Reader::readAliases(func::FuncOp function) {
+LogicalResult Reader::readMetadata(func::FuncOp function) {
   for (const auto &entry : model.metadata_props()) {
-    if (entry.key() != kTied)
+    if (entry.key() != kTied && entry.key() != kParameters)
       continue;
+    auto error = [&] {
+      return emitError(fileLoc)
+             << "metadata '" << entry.key() << "' of '" << path << "'";
+    };
     if (autohet::findDeepJson(entry.value()))
-      return emitError(fileLoc) << "metadata '" << kTied << "' of '" << path
-                                << "': nested too deeply";
+      return error() << ": nested too deeply";
     auto parsed = llvm::json::parse(entry.value());
     if (!parsed)
-      return emitError(fileLoc) << "metadata '" << kTied << "' of '" << path
-                                << "': " << llvm::toString(parsed.takeError());
+      return error() << ": " << llvm::toString(parsed.takeError());
+    if (entry.key() == kParameters) {
+      SmallVector<StringRef> names;
+      const llvm::json::Array *list = parsed->getAsArray();
+      for (size_t i = 0; list && i < list->size(); ++i)
+        if (std::optional<StringRef> text = (*list)[i].getAsString())
+          names.push_back(*text);
+      if (!list || names.size() != list->size())
+        return error() << " is no array of names";
+      function->setAttr(kParametersAttr, builder.getStrArrayAttr(names));
+      continue;
+    }
     const llvm::json::Object *names = parsed->getAsObject();
     SmallVector<NamedAttribute> aliases;
     if (names)
@@ -85,8 +100,7 @@ LogicalResult Reader::readAliases(func::FuncOp function) {
           aliases.push_back(
               builder.getNamedAttr(alias.str(), builder.getStringAttr(*text)));
     if (!names || aliases.size() != names->size())
-      return emitError(fileLoc) << "metadata '" << kTied << "' of '" << path
-                                << "' is no object of names";
+      return error() << " is no object of names";
     function->setAttr(kAliasesAttr, builder.getDictionaryAttr(aliases));
   }
   return success();
@@ -117,7 +131,7 @@ OwningOpRef<ModuleOp> Reader::read() {
   auto function = func::FuncOp::create(builder, fileLoc, "model",
                                        builder.getFunctionType({}, {}));
   builder.setInsertionPointToStart(function.addEntryBlock());
-  if (failed(readAliases(function)) || failed(readInitializers()) ||
+  if (failed(readMetadata(function)) || failed(readInitializers()) ||
       failed(readInputs(function)))
     return {};
   if (failed(sortNodes()))

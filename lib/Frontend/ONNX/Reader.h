@@ -48,7 +48,7 @@ private:
   //===--- Reader.cpp ---===//
   mlir::LogicalResult parse(llvm::StringRef bytes);
   mlir::LogicalResult readOpsets();
-  mlir::LogicalResult readAliases(mlir::func::FuncOp function);
+  mlir::LogicalResult readMetadata(mlir::func::FuncOp function);
   mlir::LogicalResult readInputs(mlir::func::FuncOp function);
   mlir::LogicalResult readInitializers();
   mlir::LogicalResult readOutputs(mlir::func::FuncOp function);

@@ -65,3 +65,20 @@ func.func @listed(%ids: tensor<?x?xi64> {onnx.dims = ["batch", "seq"], onnx.name
   %2 = onnx.node "MatMul"(%0, %1) opset 18 scope "head" {} : (!onnx.value, !onnx.value) -> !onnx.value
   return %2 : !onnx.value
 }
+
+// -----
+
+// The exporter has listed all parameters: a table that is none is not trained,
+// although it looks like learned positions.
+// CHECK: module attributes {het.parameters_listed}
+// CHECK-LABEL: @own_parameters
+// CHECK: het.parameter "positions" untrained
+// CHECK: het.parameter "bias" : tensor<2xf32>
+func.func @own_parameters(%x: tensor<?x?x2xf32> {onnx.dims = ["batch", "seq", unit], onnx.name = "x"}) -> (!onnx.value {onnx.name = "y"})
+    attributes {onnx.aliases = {}, onnx.parameters = ["bias"]} {
+  %p = onnx.initializer "positions" file "FILE" offset 0 bytes 24 : tensor<3x2xf32>
+  %b = onnx.initializer "bias" file "FILE" offset 24 bytes 8 : tensor<2xf32>
+  %0 = onnx.node "Add"(%x, %p) opset 18 {} : (tensor<?x?x2xf32>, tensor<3x2xf32>) -> !onnx.value
+  %1 = onnx.node "Add"(%0, %b) opset 18 {} : (!onnx.value, tensor<2xf32>) -> !onnx.value
+  return %1 : !onnx.value
+}

@@ -46,11 +46,11 @@ protected:
   }
   void TearDown() override { llvm::sys::fs::remove_directories(folder); }
 
-  void list(const char *tied) {
+  void list(const char *names, const char *key = "autohet.tied") {
     model.clear_metadata_props();
     auto *entry = model.add_metadata_props();
-    entry->set_key("autohet.tied");
-    entry->set_value(tied);
+    entry->set_key(key);
+    entry->set_value(names);
   }
   void addInput(const char *name, std::vector<int64_t> shape) {
     auto *input = graph->add_input();
@@ -244,6 +244,23 @@ TEST_F(OnnxReader, NamesOfTiedParameters) {
     messages.clear();
     EXPECT_FALSE(read());
     EXPECT_THAT(messages, HasSubstr("metadata 'autohet.tied'"));
+  }
+}
+
+TEST_F(OnnxReader, NamesOfParameters) {
+  list(R"(["wte.weight", "bias"])", "autohet.parameters");
+  auto module = read();
+  ASSERT_TRUE(module) << messages;
+  auto function = *module->getOps<func::FuncOp>().begin();
+  auto names =
+      function->getAttrOfType<ArrayAttr>(autohet::onnx::kParametersAttr);
+  ASSERT_TRUE(names);
+  EXPECT_EQ(names.size(), 2u);
+  for (const char *broken : {"[", "{}", "[1]"}) {
+    list(broken, "autohet.parameters");
+    messages.clear();
+    EXPECT_FALSE(read());
+    EXPECT_THAT(messages, HasSubstr("metadata 'autohet.parameters'"));
   }
 }
 

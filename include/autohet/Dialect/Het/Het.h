@@ -77,6 +77,9 @@ bool isUnsignedOp(mlir::Operation *op);
 inline constexpr llvm::StringLiteral kBatchDimAttr = "het.batch_dim";
 /// On a model function: the batch that it is for, in samples.
 inline constexpr llvm::StringLiteral kBatchSizeAttr = "het.batch_size";
+/// On a module: which constants are parameters is known, not guessed.
+inline constexpr llvm::StringLiteral kParametersListedAttr =
+    "het.parameters_listed";
 /// On an input: what feeds it where no file does.
 inline constexpr llvm::StringLiteral kKindAttr = "het.kind";
 

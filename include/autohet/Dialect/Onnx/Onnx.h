@@ -33,6 +33,8 @@ inline constexpr llvm::StringLiteral kDimsAttr = "onnx.dims";
 /// On the graph: the other names of tied parameters, each with the name that it
 /// has there, where the file lists them.
 inline constexpr llvm::StringLiteral kAliasesAttr = "onnx.aliases";
+/// On the graph: the names of all parameters, where the file lists them.
+inline constexpr llvm::StringLiteral kParametersAttr = "onnx.parameters";
 
 } // namespace autohet::onnx
 
