@@ -162,8 +162,9 @@ LogicalResult ProgramEmitter::emitOp(Operation *op, int64_t microbatch) {
   if (isa<dist::AgreeOp>(op)) {
     waitForExchange();
     // Behind it, parameters are written again.
-    for (auto &[key, event] : std::exchange(lateArrivals, {}))
-      waitForStepBefore(op->getLoc(), event);
+    for (auto &[key, event] : lateArrivals)
+      if (awaited.insert(event).second)
+        waitForStepBefore(op->getLoc(), event);
     for (Value event : lateSends)
       waitForStepBefore(op->getLoc(), event);
     exec::AgreeOp::create(builder, op->getLoc(), 0);
@@ -207,12 +208,11 @@ LogicalResult ProgramEmitter::emitPart(Part part, int64_t microbatch,
                                argument.getArgNumber(), het::kNameAttr),
                            bufferOf(argument), microbatch);
   }
-  for (Operation &op : block) {
-    bool isReduction = partOf(&op) == Part::Reduce;
-    if ((isReduction ? !reduces : partOf(&op) != part) ||
-        isa<func::ReturnOp>(op))
+  for (auto [op, ofPart] : ops) {
+    bool isReduction = ofPart == Part::Reduce;
+    if (isReduction ? !reduces : ofPart != part)
       continue;
-    if (failed(emitOp(&op, isReduction ? 0 : microbatch)))
+    if (failed(emitOp(op, isReduction ? 0 : microbatch)))
       return failure();
   }
   flushWaits(microbatch);
@@ -221,8 +221,8 @@ LogicalResult ProgramEmitter::emitPart(Part part, int64_t microbatch,
   if (part == Part::Forward)
     emitResults(microbatch);
   // Slots of what arrived are free after the last part that reads them.
-  for (auto recv : block.getOps<dist::RecvOp>())
-    if (isPipelined(recv) && lastReader(recv) == part)
+  for (auto [recv, last] : arrivals)
+    if (last == part)
       exec::RecordOp::create(compute->builder, recv.getLoc(), readyEvent(recv),
                              microbatch);
   return success();
@@ -316,6 +316,11 @@ LogicalResult ProgramEmitter::emit() {
   if (failed(declarePorts()))
     return failure();
   findLateExchange();
+  for (Operation &op : func.getBody().front().without_terminator()) {
+    ops.push_back({&op, partOf(&op)});
+    if (auto recv = dyn_cast<dist::RecvOp>(op); recv && isPipelined(recv))
+      arrivals.push_back({recv, lastReader(recv)});
+  }
   if (!relayed.empty())
     relay.emplace(open("relay", true));
 

@@ -49,17 +49,20 @@ struct PlanMemory : autohet::impl::PlanMemoryBase<PlanMemory> {
   int64_t placeArena(exec::ProgramOp program,
                      ArrayRef<exec::BufferOp> buffers) {
     Liveness lives(program);
-    auto sizeOf = [](exec::BufferOp b) {
-      return b.getSlotStride() * int64_t(b.getSlots());
+    struct Sized {
+      int64_t size, number;
+      exec::BufferOp buffer;
     };
     // Equal sizes in the order of declaration: the plan is a function of the
     // program.
-    SmallVector<std::pair<int64_t, exec::BufferOp>> bySize;
-    for (auto [i, buffer] : llvm::enumerate(buffers))
-      bySize.push_back({i, buffer});
-    llvm::sort(bySize, [&](auto &a, auto &b) {
-      int64_t sizeA = sizeOf(a.second), sizeB = sizeOf(b.second);
-      return sizeA != sizeB ? sizeA > sizeB : a.first < b.first;
+    std::vector<Sized> bySize;
+    for (auto [number, buffer] : llvm::enumerate(buffers)) {
+      exec::BufferOp op = buffer;
+      bySize.push_back(
+          {op.getSlotStride() * int64_t(op.getSlots()), int64_t(number), op});
+    }
+    llvm::sort(bySize, [](const Sized &a, const Sized &b) {
+      return a.size != b.size ? a.size > b.size : a.number < b.number;
     });
 
     struct Placed {
@@ -68,9 +71,9 @@ struct PlanMemory : autohet::impl::PlanMemoryBase<PlanMemory> {
     };
     std::vector<Placed> placed; // by begin
     int64_t total = 0;
-    for (auto [number, buffer] : bySize) {
+    for (auto [size, number, buffer] : bySize) {
       Life &life = lives[buffer];
-      int64_t size = sizeOf(buffer), at = 0;
+      int64_t at = 0;
       // Placed buffers come in rising order: the first gap that is wide enough.
       for (const Placed &other : placed) {
         if (!life.overlaps(*other.life))

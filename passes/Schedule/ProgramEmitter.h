@@ -163,6 +163,11 @@ private:
   bool isGPipe, inLoop = false;
   bool trains; ///< else microbatches follow one another from step to step
 
+  /// The function's ops in their order, and the part that each is of.
+  SmallVector<std::pair<Operation *, Part>> ops;
+  /// What arrives from other stages, and the part that reads it last.
+  SmallVector<std::pair<dist::RecvOp, Part>> arrivals;
+
   std::optional<Stream> compute, receive, send;
   std::optional<Stream> relay; ///< sends on what the computing stream leaves
   llvm::DenseMap<Value, Value> buffers;
@@ -179,8 +184,9 @@ private:
   llvm::MapVector<Value, Value> exchangeArrivals;
   SmallVector<Value> exchangeSends;
   /// Of those, what the next step waits for: arrivals by the box that they
-  /// fill, until something has waited, and sends.
+  /// fill, which of them something has waited for, and sends.
   llvm::MapVector<BoxKey, Value> lateArrivals;
+  llvm::DenseSet<Value> awaited;
   SmallVector<Value> lateSends;
   llvm::DenseSet<Operation *> late;
   /// Late sends of what a late receive brings: when it has arrived.

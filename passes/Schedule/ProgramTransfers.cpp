@@ -136,14 +136,15 @@ void ProgramEmitter::waitForParameters(Operation *op) {
                                       parameter.getType()));
     if (it == lateArrivals.end())
       continue;
-    Value event = it->second;
-    waitForStepBefore(op->getLoc(), event);
-    lateArrivals.remove_if([&](auto &entry) { return entry.second == event; });
+    if (awaited.insert(it->second).second)
+      waitForStepBefore(op->getLoc(), it->second);
   }
 }
 
 /// What has been asked for from other replicas is there when it is read.
 void ProgramEmitter::waitForOperands(Operation *op) {
+  if (exchangeArrivals.empty())
+    return;
   for (Value operand : op->getOperands()) {
     auto it = exchangeArrivals.find(rootOf(operand));
     if (it == exchangeArrivals.end())

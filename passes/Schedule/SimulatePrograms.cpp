@@ -57,8 +57,8 @@ double trafficOf(exec::GemmOp gemm) {
 class ProgramReader {
 public:
   ProgramReader(exec::ProgramOp program, const DeviceKind &kind,
-                const llvm::StringMap<Work> &kernels)
-      : program(program), kind(kind), kernels(kernels) {}
+                const llvm::StringMap<Work> &kernels, SimDetail detail)
+      : program(program), kind(kind), kernels(kernels), detail(detail) {}
 
   SimDevice run() {
     device.name = program.getSymName().str();
@@ -104,13 +104,15 @@ private:
     SimCommand command;
     command.microbatch = op.getMicrobatchNumber();
     command.in_loop = inLoop;
-    command.name = exec::nameOf(op);
-    for (const SmallVector<Value> &touched : {op.getReads(), op.getWrites()})
-      for (Value value : touched)
-        if (auto found = buffers.find(value);
-            found != buffers.end() &&
-            !llvm::is_contained(command.buffers, found->second))
-          command.buffers.push_back(found->second);
+    if (detail == SimDetail::Commands) {
+      command.name = exec::nameOf(op);
+      for (const SmallVector<Value> &touched : {op.getReads(), op.getWrites()})
+        for (Value value : touched)
+          if (auto found = buffers.find(value);
+              found != buffers.end() &&
+              !llvm::is_contained(command.buffers, found->second))
+            command.buffers.push_back(found->second);
+    }
     llvm::TypeSwitch<Operation *>(op)
         .Case<exec::SendOp, exec::RecvOp>([&](auto transfer) {
           bool isSend = isa<exec::SendOp>(op);
@@ -137,7 +139,12 @@ private:
           command.work = workOf(op);
           command.seconds = kind.seconds(command.work);
         });
-    stream.commands.push_back(std::move(command));
+    if (detail == SimDetail::Times && !stream.commands.empty() &&
+        command.kind == SimCommandKind::Compute &&
+        stream.commands.back().kind == SimCommandKind::Compute)
+      stream.commands.back().seconds += command.seconds;
+    else
+      stream.commands.push_back(std::move(command));
   }
 
   Work workOf(exec::CommandOpInterface op) const {
@@ -173,6 +180,7 @@ private:
   exec::ProgramOp program;
   const DeviceKind &kind;
   const llvm::StringMap<Work> &kernels;
+  SimDetail detail;
   llvm::DenseMap<Value, unsigned> events, buffers;
   SimDevice device;
 };
@@ -180,7 +188,8 @@ private:
 } // namespace
 
 FailureOr<SimProgram> autohet::simProgramOf(ModuleOp module,
-                                            const Cluster &cluster) {
+                                            const Cluster &cluster,
+                                            SimDetail detail) {
   llvm::StringMap<Work> kernels;
   for (auto kernel : module.getOps<func::FuncOp>())
     kernels[kernel.getName()] = workOfKernel(kernel);
@@ -198,7 +207,7 @@ FailureOr<SimProgram> autohet::simProgramOf(ModuleOp module,
           "is for a device that the cluster does not have");
     places.push_back(*place);
     result.devices.push_back(
-        ProgramReader(program, cluster.kindOf(*place), kernels).run());
+        ProgramReader(program, cluster.kindOf(*place), kernels, detail).run());
   }
   double largestLatency = 0;
   for (unsigned from : places)

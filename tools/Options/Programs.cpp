@@ -54,7 +54,8 @@ LogicalResult autohet::addModels(ModelsBySize &models, const ModelFile &file,
 FailureOr<OwningOpRef<ModuleOp>> autohet::placeModels(ModelsBySize &models,
                                                       const Plan &plan,
                                                       const Cluster &cluster,
-                                                      MLIRContext &context) {
+                                                      MLIRContext &context,
+                                                      Verifier verifier) {
   // Copies, for another plan may have to be tried; sizes that this one lacks
   // belong to one that did not fit.
   OwningOpRef<ModuleOp> module;
@@ -80,23 +81,27 @@ FailureOr<OwningOpRef<ModuleOp>> autohet::placeModels(ModelsBySize &models,
   pipeline.gradientExchange =
       gradientExchangeName(plan.gradient_exchange).str();
   PassManager passes(&context);
+  passes.enableVerifier(verifier == Verifier::EachPass);
   buildPlanPipeline(passes, pipeline);
   if (failed(passes.run(*module)))
     return failure();
   return module;
 }
 
-LogicalResult autohet::orderPrograms(ModuleOp placed, const Plan &plan) {
+LogicalResult autohet::orderPrograms(ModuleOp placed, const Plan &plan,
+                                     Verifier verifier) {
   SchedulePipelineOptions pipeline;
   pipeline.schedule = scheduleName(plan.schedule).str();
   pipeline.optimizer = optimizerName(plan.optimizer).str();
   PassManager passes(placed.getContext());
+  passes.enableVerifier(verifier == Verifier::EachPass);
   buildOrderPipeline(passes, pipeline);
   return passes.run(placed);
 }
 
-LogicalResult autohet::planMemory(ModuleOp programs) {
+LogicalResult autohet::planMemory(ModuleOp programs, Verifier verifier) {
   PassManager passes(programs.getContext());
+  passes.enableVerifier(verifier == Verifier::EachPass);
   buildMemoryPipeline(passes);
   return passes.run(programs);
 }

@@ -29,16 +29,22 @@ int64_t tokensOf(mlir::func::FuncOp model);
 /// The function of a module that readModel() made.
 mlir::func::FuncOp modelOf(mlir::ModuleOp module);
 
+/// Verifying the IR after each pass takes as long as the passes. Programs that
+/// are only timed do without; the phases' own checks stay.
+enum class Verifier { EachPass, None };
+
 /// A function a device, for the sizes that the plan uses: the Plan phase. Ranks
 /// have the cluster's order.
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 placeModels(ModelsBySize &models, const Plan &plan, const Cluster &cluster,
-            mlir::MLIRContext &context);
+            mlir::MLIRContext &context, Verifier verifier = Verifier::EachPass);
 
 /// A program a device; its memory is not yet planned.
-mlir::LogicalResult orderPrograms(mlir::ModuleOp placed, const Plan &plan);
+mlir::LogicalResult orderPrograms(mlir::ModuleOp placed, const Plan &plan,
+                                  Verifier verifier = Verifier::EachPass);
 /// A place for each of its buffers.
-mlir::LogicalResult planMemory(mlir::ModuleOp programs);
+mlir::LogicalResult planMemory(mlir::ModuleOp programs,
+                               Verifier verifier = Verifier::EachPass);
 
 /// What such a message has that no other one has.
 constexpr llvm::StringLiteral kMoreThanItsMemory = " more than its ";

@@ -91,14 +91,16 @@ LogicalResult FinalistJudge::simulatePlans() {
     if (mlir::failed(addModels(models, options.model, plan, context)))
       return failure();
     FailureOr<OwningOpRef<ModuleOp>> module =
-        placeModels(models, plan, cluster, context);
-    if (mlir::failed(module) || mlir::failed(orderPrograms(**module, plan)) ||
-        mlir::failed(planMemory(**module)))
+        placeModels(models, plan, cluster, context, Verifier::None);
+    if (mlir::failed(module) ||
+        mlir::failed(orderPrograms(**module, plan, Verifier::None)) ||
+        mlir::failed(planMemory(**module, Verifier::None)))
       return failure();
     std::vector<std::string> shortages = findShortages(**module, plan, cluster);
     if (!shortages.empty())
       finalist.why_not = shortages.front();
-    FailureOr<SimProgram> programs = simProgramOf(**module, cluster);
+    FailureOr<SimProgram> programs =
+        simProgramOf(**module, cluster, SimDetail::Times);
     if (mlir::failed(programs))
       return failure();
     SimOptions steps;
