@@ -187,10 +187,13 @@ private:
   }
 
   /// Microbatches within a time, at most.
-  static double microbatchesWithin(const Template &made, double limit_s) {
+  double microbatchesWithin(const Template &made, double limit_s) const {
     double room = limit_s - (made.way_s - made.slack_s + made.rest_s);
     if (room < 0)
       return 0;
+    // Work on no elements takes no time: as many as there are.
+    if (made.period_s <= 0)
+      return static_cast<double>(problem.global_batch);
     return 1 + std::floor(room / made.period_s * (1 + 1e-12) + 1e-9);
   }
 

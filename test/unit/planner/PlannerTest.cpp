@@ -2,7 +2,7 @@
 
 #include "autohet/Planner/Planner.h"
 #include "autohet/Report/PlanText.h"
-#include "plan/Models.h"
+#include "planner/Instances.h"
 
 #include "gmock/gmock.h"
 
@@ -83,6 +83,22 @@ TEST_F(Planner, OneDevice) {
   PlannerResult result = plan();
   EXPECT_EQ(result.best.plan.replicas.size(), 1u);
   EXPECT_NEAR(result.best.evaluation.step_s, result.lower_bound_s, 1e-2);
+}
+
+// A model of tensors without elements, only computed.
+TEST_F(Planner, NoWorkAtAll) {
+  test::dropBackward(table);
+  options.optimizer = OptimizerKind::None;
+  for (Unit &unit : table.units) {
+    unit.forward = {};
+    unit.successors.clear();
+    unit.all_reduce_bytes = 0;
+  }
+  for (PlanObjective objective :
+       {PlanObjective::Latency, PlanObjective::Throughput}) {
+    options.objective = objective;
+    EXPECT_EQ(plan().lower_bound_s, 0);
+  }
 }
 
 // Report P1: 7 layers on two devices of which one is twice as fast.
