@@ -188,8 +188,8 @@ def SplitProjections : Pass<"het-split-projections", "::mlir::func::FuncOp"> {
     *Requires*: `het-unflatten` has run.
 
     *Does*: where the only uses of a product with a parameter (plus bias, under
-    any shape) are disjoint slices along one dim, the slices move up to the
-    parameters and become views of them.
+    any shape, cleared in places by a `het.select`) are disjoint slices along one
+    dim, the slices move up to the parameters and become views of them.
 
     *Ensures*: queries, keys and values of a fused weight are products of their
     own; no slice of a parameter is left.

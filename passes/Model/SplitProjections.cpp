@@ -1,5 +1,4 @@
-//===- SplitProjections.cpp - a fused projection is several products
-//--------===//
+//===- SplitProjections.cpp - a fused projection is several products ------===//
 //
 // One weight [hidden, 3 * heads * head_dim] makes queries, keys and values at
 // once. Sharding it needs its three parts: each becomes a product of its own
@@ -24,7 +23,7 @@ using namespace autohet;
 namespace {
 
 /// Whether `value` is a product with a parameter, perhaps plus a bias, perhaps
-/// under another shape.
+/// under another shape, perhaps cleared in places.
 bool isProjection(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto matmul = dyn_cast_if_present<MatmulOp>(op))
@@ -35,6 +34,9 @@ bool isProjection(Value value) {
             add.getRhs().getDefiningOp<ParameterOp>()) ||
            (isProjection(add.getRhs()) &&
             add.getLhs().getDefiningOp<ParameterOp>());
+  if (auto select = dyn_cast_if_present<SelectOp>(op))
+    return isProjection(select.getLhs()) &&
+           select.getRhs().getDefiningOp<ConstantOp>();
   if (isa_and_present<ReshapeOp, TransposeOp>(op))
     return isProjection(op->getOperand(0));
   return false;
@@ -106,20 +108,38 @@ struct MoveSliceUp : OpRewritePattern<SliceOp> {
                     RankedTensorType type, OpBuilder &builder);
 };
 
+/// Of an elementwise op's operand, the part that makes a part of its result:
+/// where the operand broadcasts, it stays whole.
+Value slicePart(OpBuilder &builder, Location loc, Value operand, int64_t dim,
+                int64_t offset, int64_t size, RankedTensorType result) {
+  int64_t own = dim - (result.getRank() - typeOf(operand).getRank());
+  if (own < 0 || typeOf(operand).getDimSize(own) == 1)
+    return operand;
+  return createSlice(builder, loc, operand, own, offset, size);
+}
+
 template <>
 Value MoveSliceUp<AddOp>::move(AddOp add, int64_t dim, int64_t offset,
                                int64_t size, RankedTensorType type,
                                OpBuilder &builder) {
-  SmallVector<Value, 2> parts;
-  for (Value operand : {add.getLhs(), add.getRhs()}) {
-    // The operand's own number of the dim; where it broadcasts, it stays whole.
-    int64_t own = dim - (type.getRank() - typeOf(operand).getRank());
-    bool whole = own < 0 || typeOf(operand).getDimSize(own) == 1;
-    parts.push_back(
-        whole ? operand
-              : createSlice(builder, add.getLoc(), operand, own, offset, size));
-  }
-  return AddOp::create(builder, add.getLoc(), parts[0], parts[1]);
+  auto part = [&](Value operand) {
+    return slicePart(builder, add.getLoc(), operand, dim, offset, size, type);
+  };
+  Value lhs = part(add.getLhs()), rhs = part(add.getRhs());
+  return AddOp::create(builder, add.getLoc(), lhs, rhs);
+}
+
+template <>
+Value MoveSliceUp<SelectOp>::move(SelectOp select, int64_t dim, int64_t offset,
+                                  int64_t size, RankedTensorType type,
+                                  OpBuilder &builder) {
+  auto part = [&](Value operand) {
+    return slicePart(builder, select.getLoc(), operand, dim, offset, size,
+                     type);
+  };
+  Value condition = part(select.getCondition());
+  Value lhs = part(select.getLhs()), rhs = part(select.getRhs());
+  return SelectOp::create(builder, select.getLoc(), condition, lhs, rhs);
 }
 
 template <>
@@ -214,9 +234,9 @@ struct SplitProjections
     : autohet::impl::SplitProjectionsBase<SplitProjections> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<MoveSliceUp<AddOp>, MoveSliceUp<TransposeOp>,
-                 MoveSliceUp<ReshapeOp>, MoveSliceUp<MatmulOp>, SliceParameter>(
-        &getContext());
+    patterns.add<MoveSliceUp<AddOp>, MoveSliceUp<SelectOp>,
+                 MoveSliceUp<TransposeOp>, MoveSliceUp<ReshapeOp>,
+                 MoveSliceUp<MatmulOp>, SliceParameter>(&getContext());
     if (failed(applyModelPatterns(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -33,8 +33,9 @@ def expected_ops(family: str, config: dict) -> Dict[str, int]:
         # One norm behind the embeddings and one in the head; gelu in the head too.
         return {"attention": layers, "layer_norm": 2 * layers + 2, "gelu": layers + 1}
     if family == "mixtral":
-        # The router: its softmax, the shares of the chosen, their sums; no lookup of weights.
-        router = {"softmax": layers, "top_k": layers, "div": layers, "compare": layers, "reduce": 3 * layers}
+        # The router: its softmax, the shares of the chosen, their sums, and who has chosen
+        # an expert at all; no lookup of weights.
+        router = {"softmax": layers, "top_k": layers, "div": layers, "compare": 2 * layers, "reduce": 4 * layers}
         return {**expected_ops("llama", config), **router}
     if family in ("llama", "qwen2"):
         return {"attention": layers, "rms_norm": 2 * layers + 1, "silu": layers, "rotary": 2 * layers}

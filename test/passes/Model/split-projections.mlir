@@ -45,6 +45,28 @@ func.func @linear(%x: tensor<2x3x4xf32>) -> (tensor<2x3x4xf32>, tensor<2x3x2xf32
 
 // -----
 
+// Gate and up of an expert, cleared for tokens that did not choose it.
+// CHECK-LABEL: func @cleared
+// CHECK-SAME: %[[X:.*]]: tensor<3x4xf32>, %[[IS:.*]]: tensor<3x1xi1>
+// CHECK-DAG: %[[W0:.*]] = het.parameter "gate_up.weight" offsets [0, 0] of [8, 4] : tensor<4x4xf32>
+// CHECK-DAG: %[[W1:.*]] = het.parameter "gate_up.weight" offsets [4, 0] of [8, 4] : tensor<4x4xf32>
+// CHECK-DAG: %[[P0:.*]] = het.matmul %[[X]], %[[W0]] contract [1] [1]
+// CHECK-DAG: %[[P1:.*]] = het.matmul %[[X]], %[[W1]] contract [1] [1]
+// CHECK-DAG: %[[G:.*]] = het.select %[[IS]], %[[P0]], %{{.*}} -> tensor<3x4xf32>
+// CHECK-DAG: %[[U:.*]] = het.select %[[IS]], %[[P1]], %{{.*}} -> tensor<3x4xf32>
+// CHECK: return %[[G]], %[[U]]
+func.func @cleared(%x: tensor<3x4xf32>, %is: tensor<3x1xi1>) -> (tensor<3x4xf32>, tensor<3x4xf32>) {
+  %w = het.parameter "gate_up.weight" : tensor<8x4xf32>
+  %zero = het.constant dense<0.0> : tensor<f32>
+  %p = het.matmul %x, %w contract [1] [1] : (tensor<3x4xf32>, tensor<8x4xf32>) -> tensor<3x8xf32>
+  %c = het.select %is, %p, %zero : (tensor<3x1xi1>, tensor<3x8xf32>, tensor<f32>) -> tensor<3x8xf32>
+  %g = het.slice %c offsets [0, 0] sizes [3, 4] strides [1, 1] : (tensor<3x8xf32>) -> tensor<3x4xf32>
+  %u = het.slice %c offsets [0, 4] sizes [3, 4] strides [1, 1] : (tensor<3x8xf32>) -> tensor<3x4xf32>
+  return %g, %u : tensor<3x4xf32>, tensor<3x4xf32>
+}
+
+// -----
+
 // reshape(3, heads, head_dim), permute, unbind.
 // CHECK-LABEL: func @unbind
 // CHECK-DAG: %[[W0:.*]] = het.parameter "qkv.weight" offsets [0, 0] of [12, 4] : tensor<4x4xf32>
