@@ -52,6 +52,9 @@ public:
       if (shape.parts.size() == 1)
         shapes[shape.parts[0].machine_class][shape.parts[0].count] = index;
     extents = most;
+    for (int64_t count = 1; count <= options.global_batch; ++count)
+      if (options.global_batch % count == 0)
+        divisors.push_back(count);
   }
 
   void run() {
@@ -64,7 +67,8 @@ public:
           return a < b;
         });
         for (unsigned tp = 1; tp <= extents; ++tp)
-          addGrids(classes, tp);
+          if (grids.empty() || !judge.isLate())
+            addGrids(classes, tp);
         isFastFirst = !isFastFirst;
       } while (!isFastFirst && classes.size() > 1);
     }
@@ -130,17 +134,28 @@ private:
       for (int64_t size : sizes)
         for (bool isFirstLonger : {true, false})
           for (bool isInterleaved : {false, true}) {
-            Grid grid = {classes.vec(), rows / pp,     pp, tp,          size,
-                         isFirstLonger, isInterleaved, 0,  grids.size()};
-            // As many replicas as share the batch evenly.
-            while (grid.dp > 0 && options.global_batch % (size * grid.dp))
-              --grid.dp;
+            unsigned dp = replicasUpTo(rows / pp, size);
+            Grid grid = {
+                classes.vec(), dp, pp,          tp, size, isFirstLonger,
+                isInterleaved, 0,  grids.size()};
             if (grid.dp == 0 || (layerCount % pp == 0 && !isFirstLonger) ||
                 ((grid.dp == 1 || pp == 1) && isInterleaved))
               continue;
             grid.bound_s = boundOf(grid, ends);
             grids.push_back(std::move(grid));
           }
+  }
+
+  /// As many replicas as share the batch evenly; 0: none.
+  unsigned replicasUpTo(unsigned most, int64_t size) const {
+    if (options.global_batch % size)
+      return 0;
+    int64_t microbatches = options.global_batch / size;
+    auto end = llvm::upper_bound(divisors, static_cast<int64_t>(most));
+    for (auto next = end; next != divisors.begin();)
+      if (microbatches % *--next == 0)
+        return *next;
+    return 0;
   }
 
   /// The first unit of each stage, and the end of the last.
@@ -264,7 +279,7 @@ private:
   const PlanCosts &costs;
   const PlannerOptions &options;
   ModelLayers layers;
-  std::vector<int64_t> sizes;
+  std::vector<int64_t> sizes, divisors; ///< divisors: of the global batch
   unsigned extents = 1;
   /// Of each class, by tensor-parallel extent.
   std::vector<std::vector<std::optional<unsigned>>> shapes;

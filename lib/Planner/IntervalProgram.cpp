@@ -181,13 +181,37 @@ void IntervalProgram::boundFluid(const StageTables &tables) {
   }
 }
 
+// The period is counted off once, which it is a large part of where there are
+// few microbatches. All but the first one take at least that part of all which
+// it is of the fewest that there may be.
 double IntervalProgram::fluidBound(const StageTables &tables,
                                    const TemplateSearch::Interval &interval) {
   if (shortestPeriod(tables) > interval.high_s * (1 + 1e-9))
     return never;
   start(tables, interval, {true, interval.low_s});
   boundFluid(tables);
-  return fluid_s[0] + fixed_s - longestPart * high_s;
+  // Every microbatch takes a period, and there is one.
+  double bound = std::max(fluid_s[0] + fixed_s - longestPart * high_s, low_s);
+  if (!overlap || longestPart == 0)
+    return bound;
+  double fewest = replicaCharge;
+  for (unsigned unit = 0; unit < units; ++unit) {
+    llvm::ArrayRef<double> times = tables.unitSeconds(unit);
+    double least = never;
+    for (unsigned variant = 0; variant < variants; ++variant)
+      if (times[variant] <= high_s)
+        least = std::min(least, times[variant] / high_s * charge_s[variant]);
+    fewest += least / low_s;
+  }
+  if (fewest <= 1)
+    return bound;
+  double part = 1 - 1 / fewest;
+  for (unsigned variant = 0; variant < variants; ++variant) {
+    charge_s[variant] *= part;
+    costs[variant] = costsOf(charge_s[variant], charge_s[variant] / low_s);
+  }
+  boundFluid(tables);
+  return std::max(bound, fluid_s[0] + part * fixed_s);
 }
 
 double IntervalProgram::leastOf(StageTables &tables,
@@ -242,21 +266,40 @@ void IntervalProgram::boundPrefixes(StageTables &tables, int64_t inFlight) {
       minimum->reset(units);
   }
   for (unsigned end = 1; end <= units; ++end) {
+    bool isAny = false;
     for (unsigned variant = 0; variant < variants; ++variant)
-      extendPrefix(tables, end, variant);
+      isAny |= extendPrefix(tables, end, variant);
+    // A stage that ends later would begin in one of the windows.
+    if (!isAny)
+      return;
+    for (unsigned group = 0; group < groups; ++group)
+      for (bool has : {false, true})
+        before(end, has) =
+            std::min(before(end, has), prefixAt(end, group, has).cost_s);
     if (end < units)
       passPrefixOn(tables, end);
   }
 }
 
-// Stages of one variant that end at `end`. Where memory allows a first unit but
-// not a later one, the later one is not left out: a bound all the same.
-void IntervalProgram::extendPrefix(StageTables &tables, unsigned end,
+// Stages of one variant that end at `end`; whether there are such. Where memory
+// allows a first unit but not a later one, the later one is not left out: a
+// bound all the same.
+bool IntervalProgram::extendPrefix(StageTables &tables, unsigned end,
                                    unsigned variant) {
   Window &window = windows[variant];
   const StageCosts &cost = costs[variant];
   const double *total_s = window.total_s;
   const double end_s = total_s[end];
+  auto isOut = [&](unsigned begin) {
+    double time = end_s - total_s[begin];
+    return time > high_s || window.furthest[begin] < end ||
+           (window.ends && (window.ends[begin] < end ||
+                            (time >= low_s && window.endsOfLong[begin] < end)));
+  };
+  while (window.first < end && isOut(window.first))
+    ++window.first;
+  if (window.first == end)
+    return false;
   // A stage of a line costs that much more than the units before it and the
   // line at its end.
   auto push = [&](SlidingMinimum &minimum, const Line &line, unsigned begin,
@@ -270,14 +313,6 @@ void IntervalProgram::extendPrefix(StageTables &tables, unsigned end,
     push(window.shortOnes, cost.shortOne, begin, false);
     push(window.shortBehind, cost.shortOneBehind, begin, true);
   }
-  auto isOut = [&](unsigned begin) {
-    double time = end_s - total_s[begin];
-    return time > high_s || window.furthest[begin] < end ||
-           (window.ends && (window.ends[begin] < end ||
-                            (time >= low_s && window.endsOfLong[begin] < end)));
-  };
-  while (window.first < end && isOut(window.first))
-    ++window.first;
   for (; window.firstShort < end &&
          (end_s - total_s[window.firstShort] >= low_s || !overlap);
        ++window.firstShort) {
@@ -285,19 +320,18 @@ void IntervalProgram::extendPrefix(StageTables &tables, unsigned end,
     push(window.longest, cost.longest, window.firstShort, false);
     push(window.longBehind, cost.longOneBehind, window.firstShort, true);
   }
-  for (SlidingMinimum *minimum : {&window.shortOnes, &window.shortBehind})
-    minimum->dropBefore(std::max(window.first, window.firstShort));
-  for (SlidingMinimum *minimum :
-       {&window.longOnes, &window.longest, &window.longBehind})
-    minimum->dropBefore(window.first);
-
+  // The cheapest stage without and with the longest one up to it.
+  Prefix least[2] = {{never, 0, 0, false}, {never, 0, 0, false}};
   auto take = [&](bool has, double cost, unsigned begin, bool had) {
-    beforeBy(end, variant, has) = std::min(beforeBy(end, variant, has), cost);
-    before(end, has) = std::min(before(end, has), cost);
-    Prefix &place = prefixAt(end, window.group, has);
-    if (cost < place.cost_s)
-      place = {cost, static_cast<uint16_t>(begin),
-               static_cast<uint16_t>(variant), had};
+    if (cost < least[has].cost_s)
+      least[has] = {cost, static_cast<uint16_t>(begin),
+                    static_cast<uint16_t>(variant), had};
+  };
+  auto takeLeast = [&](SlidingMinimum &minimum, unsigned from, const Line &line,
+                       bool has, bool had) {
+    minimum.dropBefore(from);
+    if (!minimum.empty())
+      take(has, minimum.key() + line.at(end_s), minimum.index(), had);
   };
   if (window.first == 0) {
     double rest_s = hasRest ? tables.restSeconds(variant, end) : 0;
@@ -305,16 +339,21 @@ void IntervalProgram::extendPrefix(StageTables &tables, unsigned end,
     if (end_s >= low_s || !overlap)
       take(true, cost.longest.at(end_s) + rest_s, 0, false);
   }
-  auto takeLeast = [&](const SlidingMinimum &minimum, const Line &line,
-                       bool has, bool had) {
-    if (!minimum.empty())
-      take(has, minimum.key() + line.at(end_s), minimum.index(), had);
-  };
-  takeLeast(window.shortOnes, cost.shortOne, false, false);
-  takeLeast(window.longOnes, cost.longOne, false, false);
-  takeLeast(window.longest, cost.longest, true, false);
-  takeLeast(window.shortBehind, cost.shortOneBehind, true, true);
-  takeLeast(window.longBehind, cost.longOneBehind, true, true);
+  unsigned firstShort = std::max(window.first, window.firstShort);
+  takeLeast(window.shortOnes, firstShort, cost.shortOne, false, false);
+  takeLeast(window.longOnes, window.first, cost.longOne, false, false);
+  takeLeast(window.longest, window.first, cost.longest, true, false);
+  takeLeast(window.shortBehind, firstShort, cost.shortOneBehind, true, true);
+  takeLeast(window.longBehind, window.first, cost.longOneBehind, true, true);
+  if (least[false].cost_s == never && least[true].cost_s == never)
+    return false;
+  for (bool has : {false, true}) {
+    beforeBy(end, variant, has) = least[has].cost_s;
+    Prefix &place = prefixAt(end, window.group, has);
+    if (least[has].cost_s < place.cost_s)
+      place = least[has];
+  }
+  return true;
 }
 
 void IntervalProgram::passPrefixOn(const StageTables &tables, unsigned cut) {

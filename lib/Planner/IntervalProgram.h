@@ -174,7 +174,7 @@ private:
   int64_t inFlightAt(unsigned depth) const;
 
   void boundPrefixes(StageTables &tables, int64_t inFlight);
-  void extendPrefix(StageTables &tables, unsigned end, unsigned variant);
+  bool extendPrefix(StageTables &tables, unsigned end, unsigned variant);
   void passPrefixOn(const StageTables &tables, unsigned cut);
   bool readPrefix(StageTables &tables, std::vector<TemplateStage> &stages);
   Prefix &prefixAt(unsigned unit, unsigned group, bool hasLongest) {

@@ -15,11 +15,8 @@ namespace autohet {
 static constexpr double never = std::numeric_limits<double>::infinity();
 // Up to so many devices, groupings of named ones are looked at too.
 static constexpr size_t maxNamedDevices = 12;
-// More devices than this make a cluster a large one.
-static constexpr size_t manyDevices = 256;
 // How near bound and relaxation come.
-static constexpr double fineTolerance = 5e-4, middleTolerance = 5e-3,
-                        coarseTolerance = 3e-3;
+static constexpr double fineTolerance = 5e-4, coarseTolerance = 3e-3;
 static constexpr double quickTolerance = 0.25;
 // Estimates leave out how gradients overlap; plans this much slower than the
 // best are not judged in full.
@@ -75,9 +72,8 @@ StepBoundProblem JointSearch::boundProblem() const {
   problem.available = available;
   problem.max_devices = options.max_devices;
   size_t devices = costs.machines().devices().size();
-  problem.tolerance = devices <= maxNamedDevices ? fineTolerance
-                      : devices <= manyDevices   ? middleTolerance
-                                                 : coarseTolerance;
+  problem.tolerance =
+      devices <= maxNamedDevices ? fineTolerance : coarseTolerance;
   problem.is_late = [this] { return isBoundLate(); };
   return problem;
 }
@@ -90,6 +86,8 @@ StepBoundProblem JointSearch::boundProblem() const {
 // than the lowest so far.
 void JointSearch::run() {
   addParts();
+  if (options.deadline_s)
+    boundAtOnce();
   // Plans of equal replicas come first: there is soon something to show.
   for (auto [least, most] : {std::pair<size_t, size_t>(0, fewParts),
                              std::pair<size_t, size_t>(fewParts, manyParts)}) {
@@ -147,6 +145,20 @@ void JointSearch::improve(const ResolvedPlan &start) {
 void JointSearch::boundOnly() {
   addParts();
   solveAll();
+}
+
+// Whatever the deadline, some bound: of all parts together, at prices by speed,
+// without stages.
+void JointSearch::boundAtOnce() {
+  StepBoundProblem problem = boundProblem();
+  problem.max_rounds = 1;
+  problem.is_late = [] { return true; };
+  TemplateSearch search(mixes.spaceFor(parts.front().low, parts.back().high),
+                        options.global_batch);
+  double bound = boundStep(search, problem).bound_s;
+  for (Part &part : parts)
+    part.bound_s = bound;
+  bound_s = bound + costs.updateSeconds();
 }
 
 void JointSearch::addParts() {

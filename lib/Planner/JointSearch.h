@@ -49,6 +49,7 @@ private:
     std::optional<StepBound> root; ///< once looked into
     bool is_solved = false;        ///< up to the tolerance
   };
+  void boundAtOnce();
   void addParts();
   Part &addPart(int64_t low, int64_t high);
   Part &lowest();

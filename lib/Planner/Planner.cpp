@@ -67,11 +67,13 @@ ModeResult runMode(PlannerMode mode, const PlanCosts &costs,
   return result;
 }
 
-llvm::Error noPlanInTime(const PlannerOptions &options) {
-  return llvm::createStringError(
-      "no plan was found within the deadline of " +
-      formatQuantity(*options.deadline_s, Dimension::Seconds) +
-      ", nor that there is none: give the search more time");
+llvm::Error noPlanInTime(double bound_s) {
+  std::string text = "no plan was found before the deadline, nor that there is "
+                     "none: give the search more time";
+  if (bound_s > 0 && std::isfinite(bound_s))
+    text += "; any plan takes at least " +
+            formatQuantity(bound_s, Dimension::Seconds);
+  return llvm::createStringError(text);
 }
 
 bool hasOneExtent(const ResolvedPlan &plan) {
@@ -119,10 +121,11 @@ void chooseFinalist(PlannerResult &result, const PlannerOptions &options) {
 }
 
 /// Plans in the mode that was asked for; nothing where none fits, or none was
-/// found in time.
+/// found in time. `lateBound_s` is the bound if time was up.
 /// `spaces`, if any, are what the joint search is of instead of `costs`.
 std::optional<PlannerResult>
-search(const PlanCosts &costs, const PlannerOptions &options, bool &isLate,
+search(const PlanCosts &costs, const PlannerOptions &options,
+       std::optional<double> &lateBound_s,
        llvm::ArrayRef<std::unique_ptr<PlanCosts>> spaces = {}) {
   PlannerResult result;
   // Modes to compare with need some of the time.
@@ -166,7 +169,8 @@ search(const PlanCosts &costs, const PlannerOptions &options, bool &isLate,
         joint.improve(step->resolved);
     }
   }
-  isLate = result.effort.is_cut_short;
+  if (result.effort.is_cut_short)
+    lateBound_s = result.lower_bound_s;
   if (!judge.best)
     return std::nullopt;
   std::optional<double> usingAll_s = judge.best_using_all_s;
@@ -186,11 +190,11 @@ llvm::Expected<PlannerResult> planCluster(const PlanCosts &costs,
                                           const PlannerOptions &options) {
   if (llvm::Error error = checkInput(costs.units(), costs.machines(), options))
     return error;
-  bool isLate = false;
-  if (std::optional<PlannerResult> result = search(costs, options, isLate))
+  std::optional<double> lateBound_s;
+  if (std::optional<PlannerResult> result = search(costs, options, lateBound_s))
     return std::move(*result);
-  if (isLate)
-    return noPlanInTime(options);
+  if (lateBound_s)
+    return noPlanInTime(*lateBound_s);
   return llvm::createStringError(whyModeHasNoPlan(options.mode));
 }
 
@@ -201,7 +205,7 @@ llvm::Expected<PlannerResult> planCluster(const UnitTable &table,
     return error;
   UnitTableCosts costs(table, cluster, options.optimizer,
                        options.memory_fraction, options.objective);
-  bool isLate = false;
+  std::optional<double> lateBound_s;
   double started_s = Judge(costs, options).started();
   std::vector<std::unique_ptr<PlanCosts>> spaces;
   if (options.has_one_extent) {
@@ -214,10 +218,10 @@ llvm::Expected<PlannerResult> planCluster(const UnitTable &table,
           options.objective, extent));
   }
   if (std::optional<PlannerResult> result =
-          search(costs, options, isLate, spaces))
+          search(costs, options, lateBound_s, spaces))
     return std::move(*result);
-  if (isLate)
-    return noPlanInTime(options);
+  if (lateBound_s)
+    return noPlanInTime(*lateBound_s);
   if (options.has_one_extent)
     return llvm::createStringError(
         "no plan whose stages all have as many devices makes the global batch "

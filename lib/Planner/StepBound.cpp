@@ -20,6 +20,9 @@ constexpr double longestStep = 1.5, leastPrice = 0.02;
 // A round prices this much more exactly than bound and relaxation are apart.
 constexpr double finer = 0.1;
 constexpr double coarsest = 0.05;
+// A round as exact as asked for, without a new template, that gains less of the
+// tolerance is the last.
+constexpr double leastGain = 0.2;
 // Times of mixtures are as exact as this part of the tolerance.
 constexpr double relaxedTolerance = 0.1;
 // Sums of fractions that lack no more than this part of the batch are it. A
@@ -80,13 +83,14 @@ public:
       TemplateSearch::Cheapest cheapest =
           search.cheapest(charged, std::min(known_s, problem.enough_s),
                           mayBeEnough ? 0 : tolerance);
-      if (cheapest.bound_s > result.bound_s) {
+      double gain = cheapest.bound_s - result.bound_s;
+      if (gain > 0) {
         result.bound_s = cheapest.bound_s;
         bestPrices = prices;
       }
       bool isNew = add(cheapest.found, charged);
       if (result.templates.empty())
-        break; // nothing fits
+        break; // nothing fits, or nothing was found in time
       std::vector<double> wanted = relax();
       double apart = 1 - result.bound_s / result.relaxed_s;
       if (apart <= problem.tolerance || result.bound_s >= problem.enough_s ||
@@ -95,6 +99,9 @@ public:
       // The same point again, only finer.
       double next =
           std::clamp(finer * apart, 0.3 * problem.tolerance, coarsest);
+      if (!isNew && round > 0 && tolerance <= problem.tolerance &&
+          gain < leastGain * problem.tolerance * result.bound_s)
+        break;
       if (!isNew)
         next = std::min(next, tolerance / 4);
       if (next < 1e-5)
@@ -271,7 +278,7 @@ private:
     result.resource_prices = bestPrices.vec();
     result.replicas.resize(result.templates.size());
     if (result.templates.empty())
-      result.bound_s = never;
+      result.relaxed_s = never;
   }
 
   TemplateSearch &search;

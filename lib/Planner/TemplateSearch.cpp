@@ -14,7 +14,7 @@ namespace autohet {
 static constexpr double never = std::numeric_limits<double>::infinity();
 // The first intervals' ends differ by this factor, the last ones' by the
 // tolerance, but at least by that.
-static constexpr double widestRatio = 1.2, leastTolerance = 1e-4;
+static constexpr double widestRatio = 2, leastTolerance = 1e-4;
 // Stages are counted in intervals up to this ratio: wider ones are split first,
 // which is cheaper and may do without.
 static constexpr double countedRatio = 1.03;
@@ -195,17 +195,21 @@ TemplateSearch::cheapest(llvm::ArrayRef<Interval> intervals,
   }
 
   std::vector<std::pair<double, Template>> found;
+  // Else no interval is left, and none has a template below the best one.
+  bool isDone = false;
   while (!queue.empty()) {
     QueuedInterval next = queue.top();
     queue.pop();
     if (next.bound_s >= best_s * (1 - tolerance) || is_late()) {
       result.bound_s = std::min(next.bound_s, best_s);
+      isDone = true;
       break;
     }
     double ratio = next.interval.high_s / next.interval.low_s;
     if (next.is_priced) {
       if (ratio <= 1 + std::max(tolerance, leastTolerance)) {
         result.bound_s = next.bound_s;
+        isDone = true;
         break;
       }
       split(next.interval, splitInto, next.bound_s);
@@ -249,7 +253,7 @@ TemplateSearch::cheapest(llvm::ArrayRef<Interval> intervals,
     next.is_priced = true;
     queue.push(next);
   }
-  if (queue.empty() && result.bound_s == 0)
+  if (!isDone)
     result.bound_s = best_s;
   llvm::sort(found,
              [](const auto &a, const auto &b) { return a.first < b.first; });

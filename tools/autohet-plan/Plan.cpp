@@ -15,6 +15,9 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <algorithm>
+#include <ctime>
+
 using namespace mlir;
 using namespace autohet;
 
@@ -204,6 +207,11 @@ LogicalResult autohet::plan(const PlanOptions &options, MLIRContext &context) {
     useHalfWidth(model->units);
 
   PlannerOptions planner = options.planner;
+  // A deadline is the whole process's: what reading took is gone.
+  if (planner.deadline_s)
+    *planner.deadline_s = std::max(
+        0.0, *planner.deadline_s - static_cast<double>(std::clock()) /
+                                       static_cast<double>(CLOCKS_PER_SEC));
   if (!planner.microbatch_size && model->fixed_batch)
     planner.microbatch_size = model->fixed_batch;
   FinalistJudge finalists(options, *cluster, context);

@@ -410,7 +410,7 @@ int main(int argc, char **argv) {
                  << llvm::toString(std::move(problem)) << "\n";
     return 1;
   }
-  mlir::MLIRContext context;
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<het::HetDialect, onnx::OnnxDialect, dist::DistDialect,
                       exec::ExecDialect, mlir::func::FuncDialect>();
   DiagnosticPrinter printer(context, "autohet-plan");

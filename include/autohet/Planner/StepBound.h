@@ -46,7 +46,8 @@ struct StepBoundProblem {
 struct StepBound {
   /// Infinity where no template fits into memory at all.
   double bound_s = 0;
-  /// Of the relaxation: no mixture of the templates below is faster.
+  /// Of the relaxation: no mixture of the templates below is faster. Infinity
+  /// without templates.
   double relaxed_s = 0;
   std::vector<Template> templates;
   /// How many replicas of each the relaxation has.

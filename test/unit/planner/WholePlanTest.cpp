@@ -207,3 +207,33 @@ TEST(WholePlan, SoItIsWithoutABackward) {
     EXPECT_GT(near, solved / 2) << near << " of " << solved;
   }
 }
+
+// However little time there is, what is said of a plan is true.
+TEST(WholePlan, BoundHoldsWithAnyDeadline) {
+  Random random(13);
+  unsigned solved = 0, planned = 0;
+  for (int round = 0; round < 200; ++round) {
+    Instance instance = test::makeInstance(random, 3, 3);
+    PlannerOptions options;
+    options.global_batch = 1 + random.below(3);
+    options.max_alternatives = 0;
+    double best = AllPlans(instance, options).best();
+    const double deadlines_s[] = {0, 1e-5, 1e-4, 1e-3};
+    options.deadline_s = deadlines_s[random.below(4)];
+    Searched searched = search(instance, options);
+    ASSERT_LE(searched.bound_s, best * (1 + 1e-9)) << round;
+    ASSERT_GE(searched.step_s, best * (1 - 1e-9)) << round;
+    solved += best < std::numeric_limits<double>::infinity();
+    EXPECT_GT(searched.bound_s, 0) << round;
+    llvm::Expected<PlannerResult> result =
+        planCluster(instance.table, instance.cluster, options);
+    if (!result) {
+      EXPECT_NE(llvm::toString(result.takeError()), "");
+      continue;
+    }
+    ++planned;
+    EXPECT_LE(result->lower_bound_s, best * (1 + 1e-9)) << round;
+  }
+  EXPECT_GT(solved, 100u);
+  EXPECT_GT(planned, solved / 3) << planned << " of " << solved;
+}
