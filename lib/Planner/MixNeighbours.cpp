@@ -27,7 +27,7 @@ public:
   Neighbours(const TemplateMix &mix, TemplateSearch &search,
              const ClassCounts &available)
       : mix(mix), search(search), costs(search.templates().costs),
-        free(available) {
+        available(available), free(available) {
     for (auto [index, used] : llvm::enumerate(devicesOf(mix, available.size())))
       free[index] -= std::min(free[index], used);
   }
@@ -242,10 +242,8 @@ private:
   }
 
   void keep(TemplateMix changed) {
-    ClassCounts all = free;
-    for (auto [count, used] : llvm::zip_equal(all, devicesOf(mix, all.size())))
-      count += used;
-    for (auto [used, most] : llvm::zip_equal(devicesOfShapes(changed), all))
+    for (auto [used, most] :
+         llvm::zip_equal(devicesOfShapes(changed), available))
       if (used > most)
         return;
     found.push_back(std::move(changed));
@@ -264,6 +262,7 @@ private:
   const TemplateMix &mix;
   TemplateSearch &search;
   const PlanCosts &costs;
+  const ClassCounts &available;
   ClassCounts free; ///< devices that the mix leaves idle
   std::map<std::pair<ClassCounts, int64_t>, std::optional<Template>> fitted;
   std::vector<TemplateMix> found;

@@ -14,6 +14,19 @@ using test::Random;
 
 namespace {
 
+/// A random instance, and what planners are asked about it.
+struct Problem {
+  explicit Problem(Random &random)
+      : instance(test::makeInstance(random, 5, 6)),
+        costs(instance.table, instance.cluster, OptimizerKind::AdamW) {
+    options.global_batch = instance.global_batch;
+  }
+
+  Instance instance;
+  UnitTableCosts costs;
+  PlannerOptions options;
+};
+
 /// A replica of all units on one device, for some devices.
 ResolvedPlan onePerReplica(Random &random, const Instance &instance) {
   ResolvedPlan plan;
@@ -48,15 +61,12 @@ TEST(MixNeighbours, AreMixesOfWholePipelines) {
   Random random(11);
   unsigned neighbours = 0;
   for (int round = 0; round < 200; ++round) {
-    Instance instance = test::makeInstance(random, 5, 6);
-    UnitTableCosts costs(instance.table, instance.cluster,
-                         OptimizerKind::AdamW);
-    PlannerOptions options;
-    options.global_batch = instance.global_batch;
-    TemplateSpace space = {costs, microbatchSizes(options)};
-    TemplateSearch search(space, options.global_batch);
+    Problem problem(random);
+    const PlanCosts &costs = problem.costs;
+    TemplateSpace space = {costs, microbatchSizes(problem.options)};
+    TemplateSearch search(space, problem.options.global_batch);
     std::optional<TemplateMix> mix =
-        mixOfPlan(onePerReplica(random, instance), costs);
+        mixOfPlan(onePerReplica(random, problem.instance), costs);
     ASSERT_TRUE(mix) << round;
     for (CountedTemplate &entry : *mix)
       measureTemplate(entry.made, space);
@@ -79,7 +89,7 @@ TEST(MixNeighbours, AreMixesOfWholePipelines) {
             EXPECT_GT(stage.end, begin) << round;
             begin = stage.end;
           }
-          EXPECT_EQ(begin, instance.table.units.size()) << round;
+          EXPECT_EQ(begin, problem.instance.table.units.size()) << round;
         }
       }
       mix = all[random.below(all.size())];
@@ -94,13 +104,10 @@ TEST(MixOfPlan, IsWhatWasPlaced) {
   Random random(12);
   unsigned placed = 0;
   for (int round = 0; round < 200; ++round) {
-    Instance instance = test::makeInstance(random, 5, 6);
-    UnitTableCosts costs(instance.table, instance.cluster,
-                         OptimizerKind::AdamW);
-    PlannerOptions options;
-    options.global_batch = instance.global_batch;
-    TemplateSpace space = {costs, microbatchSizes(options)};
-    TemplateSearch search(space, options.global_batch);
+    Problem problem(random);
+    const PlanCosts &costs = problem.costs;
+    TemplateSpace space = {costs, microbatchSizes(problem.options)};
+    TemplateSearch search(space, problem.options.global_batch);
     ClassCounts devices = costs.classes().counts();
     std::optional<Template> made = search.withDevices(devices, 1);
     if (!made)
@@ -125,18 +132,16 @@ TEST(MixImprovement, MakesPlansBetterDownToTheBound) {
   Random random(13);
   unsigned better = 0, asGood = 0, all = 0;
   for (int round = 0; round < 300; ++round) {
-    Instance instance = test::makeInstance(random, 5, 6);
-    UnitTableCosts costs(instance.table, instance.cluster,
-                         OptimizerKind::AdamW);
-    PlannerOptions options;
-    options.global_batch = instance.global_batch;
+    Problem problem(random);
+    const PlanCosts &costs = problem.costs;
+    const PlannerOptions &options = problem.options;
     Judge whole(costs, options);
     JointSearch joint(whole);
     joint.run();
     if (!whole.best)
       continue;
     Judge judge(costs, options);
-    ResolvedPlan start = onePerReplica(random, instance);
+    ResolvedPlan start = onePerReplica(random, problem.instance);
     start.replicas.resize(1);
     judge.consider(start);
     if (!judge.best)
