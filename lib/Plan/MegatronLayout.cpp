@@ -100,6 +100,12 @@ MegatronLayout exportToMegatron(const ResolvedPlan &plan,
                         std::to_string(result.tensor_parallel));
     if (!llvm::all_equal(stage.weights))
       reasons.push_back(where + " has devices of unlike shares");
+    for (auto [other, replica] : llvm::enumerate(plan.replicas))
+      if (isEqual(replica, first) &&
+          replica.stages[number].state_share != stage.state_share)
+        reasons.push_back("replica " + std::to_string(other) +
+                          " owns another part of " + where +
+                          "'s state than replica 0");
     result.layout +=
         (number ? "|" : "") + describeStage(stage, table, where, reasons);
   }

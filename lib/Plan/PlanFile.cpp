@@ -69,9 +69,9 @@ double stateBytesPerByte(OptimizerKind optimizer) {
 //===-- Equality ----------------------------------------------------------===//
 
 bool Stage::operator==(const Stage &other) const {
-  return std::tie(units, devices, tensor_parallel, recompute) ==
+  return std::tie(units, devices, tensor_parallel, state_share, recompute) ==
          std::tie(other.units, other.devices, other.tensor_parallel,
-                  other.recompute);
+                  other.state_share, other.recompute);
 }
 
 bool Replica::operator==(const Replica &other) const {
@@ -109,6 +109,8 @@ void writeStage(const Stage &stage, llvm::raw_ostream &os) {
     llvm::interleaveComma(stage.tensor_parallel, os);
     os << "]";
   }
+  if (stage.state_share != 1)
+    os << ", \"state_share\": " << stage.state_share;
   if (stage.recompute)
     os << ", \"recompute\": true";
   os << "}";
@@ -227,6 +229,7 @@ private:
     for (const Tree &item : reader.items("tensor_parallel", false))
       readInteger(item, "a share of 'tensor_parallel'",
                   stage.tensor_parallel.emplace_back(), errors);
+    reader.optional("state_share", stage.state_share, 0);
     refuseReserved(reader);
     reader.finish();
   }

@@ -44,6 +44,8 @@ public:
       verifyReplica(replica);
     verifyBatch();
     verifyOwner();
+    if (areNamesKnown && messages.empty())
+      verifyOwners();
   }
 
   void verifyMemory(MemoryEstimate memory) {
@@ -130,6 +132,8 @@ private:
     }
 
     stage.recompute = written.recompute;
+    verifyStateShare(r, s);
+    stage.state_share = written.state_share;
     stage.weights = written.tensor_parallel;
     if (stage.weights.empty())
       stage.weights.assign(written.devices.size(), 1);
@@ -147,6 +151,16 @@ private:
     }
     if (sum >= (int64_t(1) << 31))
       fail(place(r, s) + "the shares of 'tensor_parallel' are too large");
+  }
+
+  void verifyStateShare(unsigned r, unsigned s) {
+    int64_t share = plan.replicas[r].stages[s].state_share;
+    if (share < 0 || share > kLargestStateShare)
+      fail(place(r, s) + "'state_share' is " + llvm::Twine(share) +
+           ", wanted 0 to " + llvm::Twine(kLargestStateShare));
+    else if (share != 1 && plan.state_owner == "first")
+      fail(place(r, s) +
+           "'state_share' is for spread state, but 'state_owner' is first");
   }
 
   // Every unit once, and every value flows from a stage to itself or a later
@@ -208,6 +222,22 @@ private:
          "; " + advice);
   }
 
+  // Somebody must own what is spread.
+  void verifyOwners() {
+    std::vector<int64_t> shares(table.parameters.size());
+    for (const ResolvedReplica &replica : resolved.replicas)
+      for (const ResolvedStage &stage : replica.stages)
+        for (unsigned unit : stage.units)
+          for (unsigned parameter : table.units[unit].parameters)
+            shares[parameter] += stage.state_share;
+    for (const Unit &unit : table.units)
+      if (llvm::any_of(unit.parameters, [&](unsigned parameter) {
+            return shares[parameter] == 0;
+          }))
+        return fail("nobody owns the optimizer state of unit '" + unit.id +
+                    "': all stages that compute it have 'state_share' 0");
+  }
+
   void verifyOwner() {
     if (plan.state_owner == "spread" || plan.state_owner == "first")
       return;
@@ -265,6 +295,7 @@ std::vector<Replica> nameReplicas(const ResolvedPlan &plan,
         stage.devices.push_back(cluster.devices()[device].name);
       if (!llvm::all_equal(from.weights))
         stage.tensor_parallel = from.weights;
+      stage.state_share = from.state_share;
       stage.recompute = from.recompute;
     }
   }

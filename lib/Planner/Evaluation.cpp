@@ -130,8 +130,8 @@ private:
     MakeFacts &known = facts[make];
     for (unsigned s = 0; s < replica.stages.size(); ++s) {
       const ResolvedStage &stage = replica.stages[s];
-      // Where one holder owns all, equal replicas differ in that.
-      if (isNew || !owners.isSpread()) {
+      // Where holders own unlike parts, equal replicas may differ in that.
+      if (isNew || !owners.isEven()) {
         known.owned[s] = owners.stageShare({r, s});
         known.memory[s].clear();
         int64_t inFlight = inFlightOf(replica, s, schedule, costs);
@@ -203,14 +203,20 @@ private:
           2 * largestLatency() * llvm::Log2_64_Ceil(result.devices.size());
   }
 
+  /// Make, stage, position, share in state.
+  using DeviceWork = std::array<int64_t, 4>;
+
+  DeviceWork workOf(const DeviceEvaluation &entry) const {
+    return {result.make_of_replica[entry.replica], entry.stage, entry.position,
+            owners.stageOf({entry.replica, entry.stage}).state_share};
+  }
+
   /// Nodes whose devices do the same work get one number.
   void numberNodes() {
-    std::vector<std::vector<std::array<unsigned, 3>>> work(
-        costs.machines().nodes.size());
+    std::vector<std::vector<DeviceWork>> work(costs.machines().nodes.size());
     for (const DeviceEvaluation &entry : result.devices)
-      work[nodeOf(entry)].push_back(
-          {result.make_of_replica[entry.replica], entry.stage, entry.position});
-    std::map<std::vector<std::array<unsigned, 3>>, unsigned> known;
+      work[nodeOf(entry)].push_back(workOf(entry));
+    std::map<std::vector<DeviceWork>, unsigned> known;
     for (auto &ofNode : work) {
       llvm::sort(ofNode);
       kind_of_node.push_back(
@@ -227,14 +233,13 @@ private:
     for (const ResolvedReplica &replica : plan.replicas)
       slowest.emplace_back(replica.stages.size());
     bool isExact = result.devices.size() <= maxExactDevices;
-    std::map<std::array<unsigned, 4>, Traffic> known;
+    std::map<std::pair<DeviceWork, unsigned>, Traffic> known;
     for (const DeviceEvaluation &entry : result.devices) {
-      std::array<unsigned, 4> alike = {result.make_of_replica[entry.replica],
-                                       entry.stage, entry.position,
-                                       kind_of_node[nodeOf(entry)]};
-      auto [place, isNew] = known.try_emplace(alike);
+      auto [place, isNew] =
+          known.try_emplace({workOf(entry), kind_of_node[nodeOf(entry)]});
       if (isNew || isExact)
-        place->second = exchange.of(entry, alike[0], how);
+        place->second =
+            exchange.of(entry, result.make_of_replica[entry.replica], how);
       const Traffic &traffic = time.devices.emplace_back(place->second);
       Traffic &stage = slowest[entry.replica][entry.stage];
       stage.first_s = std::max(stage.first_s, traffic.first_s);

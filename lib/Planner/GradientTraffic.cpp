@@ -10,7 +10,7 @@ namespace autohet {
 
 Ownership::Ownership(const ResolvedPlan &plan, llvm::StringRef stateOwner,
                      const CostModel &costs)
-    : plan(plan), costs(costs), areSpread(stateOwner == "spread"),
+    : plan(plan), costs(costs), areEven(stateOwner == "spread"),
       groups(costs.units().parameters.size()) {
   std::optional<unsigned> pinned;
   if (stateOwner != "spread" && stateOwner != "first")
@@ -41,6 +41,12 @@ Ownership::Ownership(const ResolvedPlan &plan, llvm::StringRef stateOwner,
   }
   owners.resize(holders.size());
   for (auto [all, owner] : llvm::zip_equal(holders, owners)) {
+    double &share = shares.emplace_back();
+    for (const Holder &holder : all)
+      share += static_cast<double>(stageOf(holder).state_share);
+    areEven &= llvm::all_equal(llvm::map_range(all, [&](const Holder &holder) {
+      return stageOf(holder).state_share;
+    }));
     if (stateOwner == "first" && !all.empty())
       owner = 0;
     if (!pinned)

@@ -10,6 +10,7 @@
 #define AUTOHET_LIB_PLANNER_GRADIENTTRAFFIC_H
 
 #include "autohet/Planner/Evaluation.h"
+#include "llvm/ADT/STLExtras.h"
 #include <array>
 #include <map>
 #include <tuple>
@@ -34,8 +35,12 @@ public:
   Ownership(const ResolvedPlan &plan, llvm::StringRef stateOwner,
             const CostModel &costs);
 
-  /// Whether all holders own equal parts.
-  bool isSpread() const { return areSpread; }
+  /// Whether all holders of a parameter own equal parts.
+  bool isEven() const { return areEven; }
+  /// Whether no parameter's holders all have a share of 0.
+  bool areAllOwned() const {
+    return llvm::all_of(shares, [](double share) { return share > 0; });
+  }
   /// Equal for parameters of equal holders and owners.
   unsigned groupOf(unsigned parameter) const { return groups[parameter]; }
   /// Of a group's parameters: rising.
@@ -44,10 +49,9 @@ public:
   }
   /// The part of the group's parameters that a holder owns.
   double share(unsigned group, const Holder &holder) const {
-    llvm::ArrayRef<Holder> all = holders[group];
     if (owners[group])
-      return all[*owners[group]] == holder;
-    return 1.0 / static_cast<double>(all.size());
+      return holders[group][*owners[group]] == holder;
+    return static_cast<double>(stageOf(holder).state_share) / shares[group];
   }
 
   /// The part of a stage's trained bytes that the stage owns.
@@ -62,10 +66,11 @@ private:
 
   const ResolvedPlan &plan;
   const CostModel &costs;
-  bool areSpread;
+  bool areEven;
   std::vector<unsigned> groups;                ///< of each parameter
   std::vector<std::vector<Holder>> holders;    ///< of each group
   std::vector<std::optional<unsigned>> owners; ///< of each, into holders
+  std::vector<double> shares;                  ///< of each, of all holders
 };
 
 /// One device's part of the exchange: seconds that its links are busy, and what

@@ -30,13 +30,13 @@ public:
     if (plan.state_owner != "spread" && plan.state_owner != "first")
       pinned = cluster.findDevice(plan.state_owner);
     // [parameter]: what each stage that holds it has on its devices.
-    std::vector<std::vector<Parts>> stages(table.parameters.size());
+    std::vector<std::vector<Held>> stages(table.parameters.size());
     for (const ResolvedReplica &replica : resolved.replicas)
       for (const ResolvedStage &stage : replica.stages)
         addStage(stage, table, stages);
     for (auto [parameter, ofStages] : llvm::enumerate(stages)) {
-      for (const Parts &parts : ofStages)
-        llvm::append_range(holders[parameter], parts);
+      for (const Held &held : ofStages)
+        llvm::append_range(holders[parameter], held.parts);
       if (table.parameters[parameter].trained)
         owners[parameter] = ownersOf(ofStages, plan.state_owner, pinned);
     }
@@ -45,8 +45,14 @@ public:
   std::vector<Parts> holders, owners; ///< [parameter]
 
 private:
+  /// What a stage has of a parameter.
+  struct Held {
+    Parts parts;
+    int64_t state_share = 1;
+  };
+
   static void addStage(const ResolvedStage &stage, const UnitTable &table,
-                       std::vector<std::vector<Parts>> &stages) {
+                       std::vector<std::vector<Held>> &stages) {
     Parts parts;
     double begin = 0;
     std::vector<double> shares = sharesOf(stage.weights);
@@ -60,41 +66,47 @@ private:
     for (unsigned unit : stage.units)
       for (unsigned parameter : table.units[unit].parameters)
         if (seen.insert(parameter).second)
-          stages[parameter].push_back(parts);
+          stages[parameter].push_back({parts, stage.state_share});
   }
 
-  // Between any two cuts of any holder, each holder owns an even part, in the
-  // order of the plan.
-  static Parts ownersOf(llvm::ArrayRef<Parts> stages, llvm::StringRef rule,
+  // Between any two cuts of any holder, each holder owns a part by its share,
+  // in the order of the plan.
+  static Parts ownersOf(llvm::ArrayRef<Held> stages, llvm::StringRef rule,
                         std::optional<unsigned> pinned) {
     if (stages.empty())
       return {};
-    const Parts *only = rule == "first" ? stages.data() : nullptr;
+    const Held *only = rule == "first" ? stages.data() : nullptr;
     if (pinned)
-      for (const Parts &parts : stages)
-        if (llvm::any_of(
-                parts, [&](const Part &part) { return part.device == pinned; }))
-          only = &parts;
+      for (const Held &held : stages)
+        if (llvm::any_of(held.parts, [&](const Part &part) {
+              return part.device == pinned;
+            }))
+          only = &held;
     if (only)
-      return *only;
+      return only->parts;
+    double all = 0;
+    for (const Held &held : stages)
+      all += static_cast<double>(held.state_share);
     Parts owners;
     std::vector<double> cuts = cutsOf(stages);
     for (size_t i = 0; i + 1 < cuts.size(); ++i) {
-      double begin = cuts[i],
-             each = (cuts[i + 1] - begin) / static_cast<double>(stages.size());
-      for (const Parts &parts : stages) {
-        owners.push_back({holderOf(parts, begin), begin, begin + each});
-        begin += each;
+      double begin = cuts[i], each = (cuts[i + 1] - begin) / all;
+      for (const Held &held : stages) {
+        if (held.state_share == 0)
+          continue;
+        double part = each * static_cast<double>(held.state_share);
+        owners.push_back({holderOf(held.parts, begin), begin, begin + part});
+        begin += part;
       }
       owners.back().end = cuts[i + 1];
     }
     return owners;
   }
 
-  static std::vector<double> cutsOf(llvm::ArrayRef<Parts> stages) {
+  static std::vector<double> cutsOf(llvm::ArrayRef<Held> stages) {
     std::vector<double> cuts;
-    for (const Parts &parts : stages)
-      for (const Part &part : parts) {
+    for (const Held &held : stages)
+      for (const Part &part : held.parts) {
         cuts.push_back(part.begin);
         cuts.push_back(part.end);
       }

@@ -6,7 +6,9 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include <functional>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 using namespace mlir;
@@ -112,42 +114,63 @@ static std::vector<Cell> refineWith(const Parameters &parameters,
   return cells;
 }
 
-/// Cuts cells that are more than each of their holders' fair share of what
-/// these hold together into as many parts, of rows of dim 0.
-static RowCuts cutLargeCells(ArrayRef<Cell> cells, int64_t leastBytes) {
-  std::map<SmallVector<int64_t>, int64_t> sharedBytes;
+/// The shares of a cell's holders that have one, the largest first.
+static SmallVector<int64_t> sharesOf(const Cell &cell, StateShares shares) {
+  SmallVector<int64_t> found;
+  for (int64_t holder : cell.holders)
+    if (shares[holder] > 0)
+      found.push_back(shares[holder]);
+  llvm::sort(found, std::greater<>());
+  return found;
+}
+
+static double sumOf(ArrayRef<int64_t> shares) {
+  return std::accumulate(shares.begin(), shares.end(), 0.0);
+}
+
+/// Cuts cells that are more than any holder's fair share of what their holders
+/// hold together into parts by these shares, of rows of dim 0.
+static RowCuts cutLargeCells(ArrayRef<Cell> cells, int64_t leastBytes,
+                             StateShares shares) {
+  std::map<SmallVector<int64_t>, double> sharedBytes;
   for (const Cell &cell : cells)
     sharedBytes[cell.holders] += cell.bytes();
   RowCuts cuts;
   for (const Cell &cell : cells) {
-    int64_t holders = cell.holders.size();
-    if (cell.box.sizes.empty() ||
-        cell.bytes() <= sharedBytes[cell.holders] / holders)
+    SmallVector<int64_t> all = sharesOf(cell, shares);
+    ArrayRef<int64_t> parts = all;
+    if (cell.box.sizes.empty() || parts.empty())
       continue;
-    int64_t parts = std::min({holders, cell.box.sizes.front(),
-                              cell.bytes() / std::max<int64_t>(leastBytes, 1)});
-    if (parts < 2)
+    double bytes = static_cast<double>(cell.bytes());
+    if (bytes <= sharedBytes[cell.holders] * parts.front() / sumOf(parts))
+      continue;
+    parts = parts.take_front(cell.box.sizes.front());
+    while (parts.size() > 1 && bytes * parts.back() / sumOf(parts) < leastBytes)
+      parts = parts.drop_back();
+    if (parts.size() < 2)
       continue;
     for (int64_t offset :
-         partOffsets(splitExtentEvenly(cell.box.sizes.front(), parts)))
+         partOffsets(splitExtent(cell.box.sizes.front(), parts)))
       cuts[cell.name].push_back(cell.box.offsets.front() + offset);
   }
   return cuts;
 }
 
 std::vector<Cell> autohet::refine(const Parameters &parameters,
-                                  std::optional<int64_t> spreadFromBytes) {
+                                  std::optional<int64_t> spreadFromBytes,
+                                  StateShares shares) {
   std::vector<Cell> cells = refineWith(parameters, {});
   if (!spreadFromBytes)
     return cells;
   // A new grid of the whole parameter: who assembles a box from cells relies on
   // cuts that go through.
-  RowCuts cuts = cutLargeCells(cells, *spreadFromBytes);
+  RowCuts cuts = cutLargeCells(cells, *spreadFromBytes, shares);
   return cuts.empty() ? cells : refineWith(parameters, cuts);
 }
 
 void autohet::chooseOwners(MutableArrayRef<Cell> cells, bool spread,
-                           std::optional<int64_t> preferred) {
+                           std::optional<int64_t> preferred,
+                           StateShares shares) {
   SmallVector<Cell *> order;
   for (Cell &cell : cells)
     order.push_back(&cell);
@@ -157,12 +180,17 @@ void autohet::chooseOwners(MutableArrayRef<Cell> cells, bool spread,
   });
   llvm::DenseMap<int64_t, int64_t> owned;
   for (Cell *cell : order) {
+    // Whether `a` would own less for its share than `b`.
+    auto ownsLess = [&](int64_t a, int64_t b) {
+      return (owned.lookup(a) + cell->box.elements()) * shares[b] <
+             (owned.lookup(b) + cell->box.elements()) * shares[a];
+    };
     cell->owner = cell->holders.front();
     if (preferred && llvm::is_contained(cell->holders, *preferred))
       cell->owner = *preferred;
     else if (spread)
       for (int64_t holder : cell->holders)
-        if (owned.lookup(holder) < owned.lookup(cell->owner))
+        if (ownsLess(holder, cell->owner))
           cell->owner = holder;
     owned[cell->owner] += cell->box.elements();
   }

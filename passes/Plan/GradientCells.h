@@ -84,23 +84,34 @@ struct Bucket {
   int64_t bytes = 0;
 };
 
+/// In what parts state is spread over holders.
+struct StateShares {
+  llvm::ArrayRef<int64_t> of_rank; ///< 0 to kLargestStateShare; empty: all 1
+
+  int64_t operator[](int64_t rank) const {
+    return of_rank.empty() ? 1 : of_rank[rank];
+  }
+};
+
 /// The grids that all cuts of all boxes and the wholes make, in the order of
 /// `parameters`. A cell that no op reads (positions beyond the sequence) is
 /// still a part of its parameter: its gradient is zero, and it has weight
 /// decay; a parameter without any gradient has no cells, as to PyTorch it has
 /// no gradient to apply. Owners are not chosen yet.
 ///
-/// With `spreadFromBytes`, a cell that is more than its holders' fair share of
-/// what they hold together is cut into rows, a part a holder, so that one table
-/// does not make one owner. No part has less than so many bytes: a message has
-/// to be worth it.
+/// With `spreadFromBytes`, a cell that is more than any holder's fair share of
+/// what its holders hold together is cut into rows, a part a holder, so that
+/// one table does not make one owner. No part has less than so many bytes: a
+/// message has to be worth it.
 std::vector<Cell> refine(const Parameters &parameters,
-                         std::optional<int64_t> spreadFromBytes = std::nullopt);
+                         std::optional<int64_t> spreadFromBytes = std::nullopt,
+                         StateShares shares = {});
 
-/// Largest cells first, each to the holder that owns least so far; to
-/// `preferred` where that holds the cell; to the first where `spread` is off.
+/// Largest cells first, each to the holder that would own least for its share;
+/// to `preferred` where that holds the cell; to the first where `spread` is
+/// off. A holder without a share owns what nobody else holds.
 void chooseOwners(llvm::MutableArrayRef<Cell> cells, bool spread,
-                  std::optional<int64_t> preferred);
+                  std::optional<int64_t> preferred, StateShares shares = {});
 
 /// Fills in `gathers` and `spreads`. Direct: everybody is a group of its own.
 /// Hierarchical: so are those in the owner's node, and each other node is a

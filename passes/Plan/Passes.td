@@ -73,7 +73,7 @@ def SynchronizeGradients : Pass<"dist-synchronize-gradients", "::mlir::ModuleOp"
     *Does:* cuts each parameter into the common refinement of all devices'
     boxes. Every slice has one owner among its holders; one that is more than
     their fair share is cut into rows first, so that state and updates are
-    balanced. Slices of equal holders,
+    balanced, or in the parts that `state-shares` wants. Slices of equal holders,
     contributors and owner form buckets, each one message a direction. Holders
     send their part of the gradient to the owner, which adds the parts in rank
     order, counts the slices in the norm, updates after the agreement, and sends
@@ -99,6 +99,8 @@ def SynchronizeGradients : Pass<"dist-synchronize-gradients", "::mlir::ModuleOp"
   let options = [
     Option<"stateOwner", "state-owner", "std::string", "\"spread\"",
            "Who updates a slice: spread (over its holders, by bytes), first, or a device">,
+    ListOption<"stateShares", "state-shares", "std::string",
+               "DEVICE=N: its share in state that is spread, otherwise 1; 0: owns nothing that others hold">,
     Option<"exchange", "exchange", "std::string", "\"direct\"",
            "Ways of gradients and new parameters: direct, or hierarchical (one message of a slice a node)">,
     Option<"bucketBytes", "bucket-bytes", "int64_t", "1 << 20",

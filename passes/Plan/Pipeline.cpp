@@ -22,6 +22,8 @@ void autohet::buildPlanPipeline(OpPassManager &pm,
   // Last: who holds which box of a parameter is known only now.
   SynchronizeGradientsOptions synchronize;
   synchronize.stateOwner = options.stateOwner;
+  synchronize.stateShares.assign(options.stateShares.begin(),
+                                 options.stateShares.end());
   synchronize.exchange = options.gradientExchange;
   pm.addPass(createSynchronizeGradients(synchronize));
 }

@@ -20,6 +20,7 @@
 #include "autohet/Dialect/Dist/Dist.h"
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Passes/Plan/Passes.h"
+#include "autohet/Plan/Plan.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -461,14 +462,19 @@ struct SynchronizeGradients
           << exchange << "', wanted direct or hierarchical";
       return signalPassFailure();
     }
+    FailureOr<SmallVector<int64_t>> ofRanks = readShares(programs);
+    if (failed(ofRanks))
+      return signalPassFailure();
     FailureOr<Parameters> found = collectUses(programs);
     if (failed(found))
       return signalPassFailure();
     const Parameters &parameters = *found;
+    StateShares shares = {*ofRanks};
     std::vector<Cell> cells = refine(
         parameters,
-        stateOwner == "spread" ? std::optional(kLeastPartBytes) : std::nullopt);
-    chooseOwners(cells, /*spread=*/stateOwner != "first", preferred);
+        stateOwner == "spread" ? std::optional(kLeastPartBytes) : std::nullopt,
+        shares);
+    chooseOwners(cells, /*spread=*/stateOwner != "first", preferred, shares);
     chooseRelays(cells, exchange == "hierarchical", nodes);
     std::vector<Bucket> buckets = formBuckets(cells, bucketBytes);
     if (kFirstChannel + 2 * int64_t(buckets.size()) > kEndChannel) {
@@ -479,6 +485,33 @@ struct SynchronizeGradients
     }
     for (auto &[rank, func] : programs)
       DeviceExchange(rank, func, parameters, cells, buckets).emit();
+  }
+
+private:
+  /// Of each rank; failure after a diagnostic.
+  FailureOr<SmallVector<int64_t>> readShares(const Programs &programs) {
+    SmallVector<int64_t> shares(programs.rbegin()->first + 1, 1);
+    for (StringRef text : stateShares) {
+      auto [device, share] = text.rsplit('=');
+      int64_t value = -1;
+      if (share.getAsInteger(10, value) || value < 0 ||
+          value > kLargestStateShare)
+        return getOperation().emitError()
+               << "'" << text
+               << "' is no share in state, wanted DEVICE=N, N 0 to "
+               << kLargestStateShare;
+      bool isFound = false;
+      for (auto [rank, func] : programs)
+        if (func->getAttrOfType<dist::ProgramAttr>(dist::kProgramAttr)
+                .getDevice() == device) {
+          shares[rank] = value;
+          isFound = true;
+        }
+      if (!isFound)
+        return getOperation().emitError()
+               << "'" << text << "' is of no device of the plan";
+    }
+    return shares;
   }
 };
 

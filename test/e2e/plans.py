@@ -19,6 +19,7 @@ class Stage:
 
     blocks: int
     shares: Sequence[int] = (1,)
+    state_share: int = 1  # of spread state, beside other holders
     embedding: bool = False  # also what comes before the first block
     head: bool = False  # also what comes after the last one
 
@@ -64,6 +65,13 @@ PLANS: Dict[str, List[Replica]] = {
         Replica(1, 2, pipeline([3, 5])),
         Replica(1, 2, pipeline([8])),
     ],
+    # Who owns state is not who computes: one replica owns nothing, and of two
+    # stages one three times as much as the third replica.
+    "state-shares": [
+        Replica(2, 1, [Stage(8, state_share=0, embedding=True, head=True)]),
+        Replica(1, 3, [Stage(3, [1, 1], state_share=3, embedding=True), Stage(5, state_share=2, head=True)]),
+        Replica(1, 3, pipeline([8])),
+    ],
     "all-at-once": [
         Replica(2, 3, pipeline([0, 5, 3], [equal(1), [2, 1], equal(1)])),
         Replica(1, 2, pipeline([6, 2], [equal(1), equal(2)])),
@@ -98,6 +106,8 @@ def plan_json(replicas: Sequence[Replica], units: Sequence[str], optimizer: str,
             entry = {"units": members, "devices": [next(names) for _ in stage.shares]}
             if len(set(stage.shares)) > 1:
                 entry["tensor_parallel"] = list(stage.shares)
+            if stage.state_share != 1:
+                entry["state_share"] = stage.state_share
             stages.append(entry)
         assert not rest, "a plan of %d blocks for a model of %d" % (len(blocks) - len(rest), len(blocks))
         written.append({"microbatch_size": replica.microbatch_size, "microbatches": replica.microbatches, "stages": stages})

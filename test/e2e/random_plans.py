@@ -57,12 +57,17 @@ def draw_any_plan(draw: random.Random, units: List[str]) -> Tuple[dict, List[int
         size, count = draw.randint(1, 3), draw.randint(1, 4)
         batch += size * count
         replicas.append({"microbatch_size": size, "microbatches": count, "stages": stages})
+    state_owner = draw.choice(["spread", "first"])
+    if state_owner == "spread" and draw.random() < 0.5:
+        for replica in replicas[1:]:  # the first one owns its part
+            for stage in replica["stages"]:
+                stage["state_share"] = draw.randint(0, 3)
     plan = {
         "format": 1,
         "global_batch": batch,
         "optimizer": "sgd",
         "schedule": draw.choice(["1f1b", "gpipe"]),
-        "state_owner": draw.choice(["spread", "first"]),
+        "state_owner": state_owner,
         "gradient_exchange": draw.choice(["direct", "hierarchical"]),
         "replicas": replicas,
     }

@@ -78,6 +78,12 @@ FailureOr<OwningOpRef<ModuleOp>> autohet::placeModels(ModelsBySize &models,
                      Builder(&context).getStrArrayAttr(nodes));
   PlanPipelineOptions pipeline;
   pipeline.stateOwner = plan.state_owner;
+  for (const Replica &replica : plan.replicas)
+    for (const Stage &stage : replica.stages)
+      if (stage.state_share != 1)
+        for (const std::string &device : stage.devices)
+          pipeline.stateShares.push_back(device + "=" +
+                                         std::to_string(stage.state_share));
   pipeline.gradientExchange =
       gradientExchangeName(plan.gradient_exchange).str();
   PassManager passes(&context);

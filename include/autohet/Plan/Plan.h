@@ -39,6 +39,8 @@ struct Stage {
   std::vector<std::string> devices; ///< "node/index", in rank order
   /// Share of each device in whatever is divided; empty: equal shares.
   std::vector<int64_t> tensor_parallel;
+  /// Share in what state is spread over a parameter's holders; 0: owns nothing.
+  int64_t state_share = 1;
   /// Keeps only what comes in and computes forward again before backward.
   bool recompute = false;
 
@@ -56,6 +58,8 @@ struct Replica {
 /// In samples. Planning and simulation walk every microbatch: with more they
 /// would take minutes.
 constexpr int64_t kLargestGlobalBatch = int64_t(1) << 16;
+/// Shares times elements stay within 64 bits.
+constexpr int64_t kLargestStateShare = 1000000;
 
 struct Plan {
   /// Of the model; 0: of any model with these units.
@@ -63,8 +67,9 @@ struct Plan {
   int64_t global_batch = 1;
   OptimizerKind optimizer = OptimizerKind::AdamW;
   Schedule schedule = Schedule::OneForwardOneBackward;
-  /// "spread": over the holders of each parameter, by bytes. "first": the
-  /// first holder. A device: that one wherever it is a holder, else spread.
+  /// "spread": over the holders of each parameter, by bytes and their stages'
+  /// `state_share`. "first": the first holder. A device: that one wherever it
+  /// is a holder, else spread.
   std::string state_owner = "spread";
   GradientExchange gradient_exchange = GradientExchange::Direct;
   /// In the order of their samples: replica 0 has the first ones.
@@ -96,6 +101,7 @@ struct ResolvedStage {
   std::vector<unsigned> units;   ///< into the table, ascending
   std::vector<unsigned> devices; ///< into the cluster, in rank order
   std::vector<int64_t> weights;  ///< one a device
+  int64_t state_share = 1;
   bool recompute = false;
 };
 struct ResolvedReplica {

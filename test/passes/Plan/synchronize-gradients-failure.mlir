@@ -1,6 +1,13 @@
 // What devices' functions written by hand can have wrong between them.
 //
 // RUN: autohet-opt %s --dist-synchronize-gradients --split-input-file --verify-diagnostics
+// RUN: not autohet-opt %S/synchronize-gradients.mlir --dist-synchronize-gradients=state-shares=n0/0 --split-input-file 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=TEXT
+// RUN: not autohet-opt %S/synchronize-gradients.mlir --dist-synchronize-gradients=state-shares=n0/9=1 --split-input-file 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=DEVICE
+
+// TEXT: error: 'n0/0' is no share in state, wanted DEVICE=N, N 0 to 1000000
+// DEVICE: error: 'n0/9=1' is of no device of the plan
 
 func.func @"n0/0"(%g: tensor<2xf32>) attributes {dist.program = #dist.program<device = "n0/0", rank = 0, world = 2, replica = 0,
     stage = 0, stages = 1, microbatches = 1, microbatch_size = 2, first_sample = 0, global_batch = 4>} {

@@ -145,6 +145,32 @@ TEST_F(GradientCells, LargeCellsAreCutIntoRowsOfTheirHolders) {
   EXPECT_THAT(rowsOf(81), ElementsAre(10));
 }
 
+/// Parts of rows and whole cells go by the holders' shares; who has none owns
+/// what nobody else holds.
+TEST_F(GradientCells, StateIsSpreadByShares) {
+  for (int64_t rank : {0, 1, 2})
+    trainBox(parameter("table", {16, 4}), rank, {0, 0}, {16, 4});
+  for (const char *name : {"a", "b", "c", "d"})
+    for (int64_t rank : {0, 1, 2})
+      trainBox(parameter(name, {4}), rank, {0}, {4});
+  trainBox(parameter("alone", {4}), 2, {0}, {4});
+  const int64_t shares[] = {3, 1, 0};
+  std::vector<Cell> cells = refine(parameters, 16, {shares});
+  chooseOwners(cells, /*spread=*/true, std::nullopt, {shares});
+  std::map<std::string, std::vector<int64_t>> owners, rows;
+  for (const Cell &cell : cells) {
+    owners[cell.name.str()].push_back(cell.owner);
+    rows[cell.name.str()].push_back(cell.box.sizes[0]);
+  }
+  EXPECT_THAT(rows["table"], ElementsAre(12, 4));
+  EXPECT_THAT(owners["table"], ElementsAre(0, 1));
+  // 48 and 16 elements so far: three of four to the one, one to the other.
+  EXPECT_THAT((std::vector{owners["a"][0], owners["b"][0], owners["c"][0],
+                           owners["d"][0]}),
+              testing::UnorderedElementsAre(0, 0, 0, 1));
+  EXPECT_THAT(owners["alone"], ElementsAre(2));
+}
+
 /// Of two cells that share a dim 0, one is cut: the other is cut with it, so
 /// that the cells remain a grid.
 TEST_F(GradientCells, CutsGoThroughTheWholeParameter) {

@@ -28,7 +28,7 @@ static const char *const example = R"({
       "microbatch_size": 4,
       "microbatches": 3,
       "stages": [
-        {"units": ["embed", "block0"], "devices": ["n1/0"]},
+        {"units": ["embed", "block0"], "devices": ["n1/0"], "state_share": 3},
         {"units": ["block1..head"], "devices": ["n2/0", "n2/1"], "tensor_parallel": [2, 1]}
       ]
     }

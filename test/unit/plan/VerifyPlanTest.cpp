@@ -161,3 +161,27 @@ TEST_F(VerifyPlan, NothingAtAll) {
   EXPECT_THAT(verifyPlan(empty, table, cluster),
               testing::Contains("replica 0: has no stages"));
 }
+
+TEST_F(VerifyPlan, SharesInState) {
+  Plan two = plan("embed-head@n0/0; embed-head@n1/0");
+  Stage &first = two.replicas[0].stages[0], &second = two.replicas[1].stages[0];
+  first.state_share = 0;
+  EXPECT_THAT(verifyPlan(two, table, cluster), IsEmpty());
+  second.state_share = 0;
+  EXPECT_THAT(
+      verifyPlan(two, table, cluster),
+      ElementsAre("nobody owns the optimizer state of unit 'embed': all "
+                  "stages that compute it have 'state_share' 0"));
+  second.state_share = 1000001;
+  EXPECT_THAT(
+      verifyPlan(two, table, cluster),
+      ElementsAre("replica 1, stage 0: 'state_share' is 1000001, wanted "
+                  "0 to 1000000"));
+  second.state_share = 3;
+  two.state_owner = "first";
+  EXPECT_THAT(
+      verifyPlan(two, table, cluster),
+      ElementsAre(HasSubstr("replica 0, stage 0: 'state_share' is for spread "
+                            "state, but 'state_owner' is first"),
+                  HasSubstr("replica 1, stage 0")));
+}

@@ -88,6 +88,19 @@ TEST_F(StateMovesTest, ALostReplica) {
   EXPECT_DOUBLE_EQ(after.there_bytes, (14 + 14) * mb);
 }
 
+// From halves to three quarters and one: a quarter of the moments moves.
+TEST_F(StateMovesTest, SharesInState) {
+  Plan even = plan("embed-head@n0/0;embed-head@n1/0", OptimizerKind::AdamW);
+  Plan uneven = even;
+  uneven.replicas[0].stages[0].state_share = 3;
+  StateMoves moved = findStateMoves(even, cluster, uneven, cluster, table);
+  EXPECT_DOUBLE_EQ(moved.far_bytes, 0.25 * 28 * mb);
+  EXPECT_DOUBLE_EQ(moved.there_bytes, (28 + 0.75 * 28) * mb);
+  uneven.replicas[1].stages[0].state_share = 0;
+  moved = findStateMoves(uneven, cluster, even, cluster, table);
+  EXPECT_DOUBLE_EQ(moved.far_bytes, 0.5 * 28 * mb);
+}
+
 TEST_F(StateMovesTest, TensorParallelSlices) {
   cluster = Cluster();
   DeviceKind kind;

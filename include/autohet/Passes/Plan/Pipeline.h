@@ -19,6 +19,9 @@ struct PlanPipelineOptions : mlir::PassPipelineOptions<PlanPipelineOptions> {
   Option<std::string> stateOwner{*this, "state-owner",
                                  llvm::cl::desc("spread, first or a device"),
                                  llvm::cl::init("spread")};
+  ListOption<std::string> stateShares{
+      *this, "state-shares",
+      llvm::cl::desc("DEVICE=N: its share in spread state, otherwise 1")};
   Option<std::string> gradientExchange{*this, "gradient-exchange",
                                        llvm::cl::desc("direct or hierarchical"),
                                        llvm::cl::init("direct")};
