@@ -4,13 +4,14 @@
 // microbatch size and a number of microbatches of its own
 // (ShardedBatchProblem). Its sharded parameters, which make room for models
 // that no device holds, are nothing that a plan here can say: every device
-// holds the model, and only the optimizer's state is spread.
+// holds the model, and only the optimizer's state is spread, evenly or by room.
 //
 //===----------------------------------------------------------------------===//
 
 #include "JointSearch.h"
 #include "LayerChain.h"
 #include "ModeSearch.h"
+#include "StateByRoom.h"
 #include "autohet/Planner/ShardedBatchProblem.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -78,8 +79,10 @@ private:
   }
 
   int64_t mostSamples(const RowKind &row) const {
-    double owned =
-        options.state_owner == "spread" ? 1 / static_cast<double>(replicas) : 1;
+    double owned = options.state_owner != "spread" ? 1
+                   : judge.shares_state && replicas > 1
+                       ? 0
+                       : 1 / static_cast<double>(replicas);
     unsigned units = costs.units().units.size();
     int64_t most = 0;
     for (int64_t size : microbatchSizes(options))
@@ -169,6 +172,14 @@ private:
 
 } // namespace
 
-void searchCephalo(Judge &judge) { CephaloSearch(judge).run(); }
+// State by room lets devices have larger microbatches than equal parts do, but
+// not all plans that it promises find room for all of the state.
+void searchCephalo(Judge &judge) {
+  CephaloSearch(judge).run();
+  if (!mayShareState(judge.planCosts(), judge.plannerOptions()))
+    return;
+  judge.shares_state = true;
+  CephaloSearch(judge).run();
+}
 
 } // namespace autohet

@@ -2,6 +2,7 @@
 
 #include "Explain.h"
 #include "JointSearch.h"
+#include "StateByRoom.h"
 #include "autohet/Planner/UnitTableCosts.h"
 #include "autohet/Support/Quantity.h"
 
@@ -80,6 +81,9 @@ void explainResult(PlannerResult &result, std::optional<double> usingAll_s,
                     plannerModeName(options.mode).str() + ", as was asked for";
     result.reasons.push_back(result.origin);
   }
+  if (withEvenState(result.best.resolved))
+    result.reasons.push_back("the optimizer's state is spread by room: equal "
+                             "parts of it would not fit");
   for (const ModeResult &mode : result.modes) {
     std::string name = plannerModeName(mode.mode).str();
     if (mode.step)
@@ -115,9 +119,12 @@ llvm::Error explainInfeasible(const UnitTable &table, const Cluster &cluster,
                            options.memory_fraction * factor, options.objective);
     PlannerOptions single = options;
     single.max_alternatives = 0;
+    if (!single.state_parts)
+      single.state_parts = StateParts::Uneven;
     // Any plan will do.
     single.target_gap = std::numeric_limits<double>::infinity();
     Judge judge(roomier, single, started_s);
+    judge.shares_state = mayShareState(roomier, single);
     JointSearch(judge).run();
     isLate = judge.isLate();
     return judge.takeBest();

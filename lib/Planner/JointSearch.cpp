@@ -308,7 +308,7 @@ void JointSearch::collect(Part &part) {
 
 void JointSearch::enumerateGroupings() {
   const CostModel &model = *costs.costModel();
-  ReplicaSearch replicas(model, options.memory_fraction);
+  ReplicaSearch replicas(model, options.memory_fraction, judge.shares_state);
   GroupingSearch groupings(model, options, replicas);
   Finalists finalists(judge, replicas, groupings.deviceClasses(),
                       groupings.microbatchSizes());

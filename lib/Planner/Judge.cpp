@@ -1,6 +1,7 @@
 //===- Judge.cpp - whole plans, the best of them and its neighbours -------===//
 
 #include "Judge.h"
+#include "StateByRoom.h"
 #include "autohet/Planner/BatchProblem.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -41,7 +42,15 @@ static bool isBetter(double seconds, Schedule schedule,
   return seconds * (mustGain ? 1 + gpipeGain : 1) < best->evaluation.step_s;
 }
 
-bool Judge::consider(const ResolvedPlan &plan, PlanEvaluation *seen) {
+bool Judge::fits(const PlanEvaluation &evaluation) const {
+  return llvm::all_of(evaluation.devices, [&](const DeviceEvaluation &entry) {
+    return entry.memory.total() <= costs.memoryRoom(entry.device);
+  });
+}
+
+bool Judge::consider(const ResolvedPlan &given, PlanEvaluation *seen) {
+  std::optional<ResolvedPlan> even = withEvenState(given);
+  const ResolvedPlan &plan = even ? *even : given;
   bool improved = false, isFirst = true;
   size_t devices = costs.machines().devices().size();
   bool hasPipeline = llvm::any_of(plan.replicas, [](const auto &replica) {
@@ -60,18 +69,26 @@ bool Judge::consider(const ResolvedPlan &plan, PlanEvaluation *seen) {
     if (seen && isFirst)
       *seen = evaluation;
     isFirst = false;
-    bool fits =
-        llvm::all_of(evaluation.devices, [&](const DeviceEvaluation &entry) {
-          return entry.memory.total() <= costs.memoryRoom(entry.device);
-        });
-    if (!fits || (options.max_devices &&
-                  evaluation.devices.size() > *options.max_devices))
+    if (options.max_devices && evaluation.devices.size() > *options.max_devices)
       continue;
+    std::optional<ResolvedPlan> shared;
+    if (!fits(evaluation)) {
+      // What was found with shares before is a plan to show.
+      bool isWorthIt = even || isBetter(evaluation.step_s, schedule, best);
+      if (!shares_state || !isWorthIt)
+        continue;
+      shared = shareStateByRoom(plan, evaluation, costs);
+      if (!shared)
+        continue;
+      evaluation = costs.evaluate(*shared, schedule, options.state_owner);
+      if (!fits(evaluation))
+        continue;
+    }
     if (evaluation.devices.size() == devices)
       best_using_all_s = std::min(evaluation.step_s,
                                   best_using_all_s.value_or(evaluation.step_s));
     PlannedStep step;
-    step.resolved = plan;
+    step.resolved = shared ? std::move(*shared) : plan;
     step.plan.schedule = schedule;
     step.plan.gradient_exchange = evaluation.gradient_exchange;
     step.evaluation = std::move(evaluation);

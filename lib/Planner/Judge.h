@@ -54,6 +54,8 @@ public:
   double secondsSinceStart() const;
   double started() const { return started_s; }
 
+  /// Whether state is spread by room where equal parts do not fit.
+  bool shares_state = false;
   std::optional<PlannedStep> best;
   /// The best that left no device idle: what idling is worth.
   std::optional<double> best_using_all_s;
@@ -63,6 +65,7 @@ public:
   const PlannerOptions &plannerOptions() const { return options; }
 
 private:
+  bool fits(const PlanEvaluation &evaluation) const;
   void correct(llvm::MutableArrayRef<ReplicaLine> lines,
                const ResolvedPlan &plan, const PlanEvaluation &evaluation);
   void keepAlternative(PlannedStep step);

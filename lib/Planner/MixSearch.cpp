@@ -31,7 +31,9 @@ TemplateSpace MixSearch::spaceFor(int64_t minReplicas,
                                   int64_t maxReplicas) const {
   TemplateSpace space = {costs, sizes, options.allow_recompute, minReplicas,
                          maxReplicas};
-  space.is_state_spread = options.state_owner == "spread";
+  space.state_parts = options.state_owner != "spread" ? StateParts::Alone
+                      : judge.shares_state            ? StateParts::Uneven
+                                                      : StateParts::Even;
   return space;
 }
 

@@ -4,6 +4,7 @@
 #include "Explain.h"
 #include "JointSearch.h"
 #include "ModeSearch.h"
+#include "StateByRoom.h"
 #include "autohet/Planner/UnitTableCosts.h"
 #include "autohet/Support/Quantity.h"
 
@@ -16,6 +17,8 @@ namespace autohet {
 
 // Of a deadline, where other modes are to be shown too.
 static constexpr double ownPart = 0.7;
+// And of that, for plans with equal parts of state where others follow.
+static constexpr double evenPart = 0.5;
 
 namespace {
 
@@ -89,12 +92,12 @@ bool hasOneExtent(const ResolvedPlan &plan) {
 /// their bounds.
 void searchSpaces(llvm::ArrayRef<std::unique_ptr<PlanCosts>> spaces,
                   Judge &judge, PlannerResult &result) {
-  result.lower_bound_s = std::numeric_limits<double>::infinity();
   PlannerOptions part = judge.plannerOptions();
   if (part.deadline_s)
     *part.deadline_s /= static_cast<double>(spaces.size());
   for (const std::unique_ptr<PlanCosts> &space : spaces) {
     Judge inner(*space, part);
+    inner.shares_state = judge.shares_state;
     JointSearch joint(inner);
     joint.run();
     result.lower_bound_s = std::min(result.lower_bound_s, joint.boundSeconds());
@@ -106,6 +109,14 @@ void searchSpaces(llvm::ArrayRef<std::unique_ptr<PlanCosts>> spaces,
     for (const PlannedStep &step : found)
       judge.consider(step.resolved);
   }
+}
+
+/// Where no plan has room for equal parts of state, unlike ones are looked at
+/// unless that was not wanted.
+PlannerOptions withUneven(PlannerOptions options) {
+  if (!options.state_parts)
+    options.state_parts = StateParts::Uneven;
+  return options;
 }
 
 /// The one that a closer look likes best is the plan, and the others are
@@ -132,20 +143,34 @@ search(const PlanCosts &costs, const PlannerOptions &options,
   PlannerOptions own = options;
   if (own.deadline_s && !own.compare.empty())
     *own.deadline_s *= ownPart;
+  bool sharesState = mayShareState(costs, options);
+  std::optional<double> whole_s = own.deadline_s;
+  if (own.deadline_s && sharesState)
+    *own.deadline_s *= evenPart;
   Judge judge(costs, own);
-  JointSearch joint(judge);
-  if (!spaces.empty()) {
-    searchSpaces(spaces, judge, result);
-  } else {
-    // The bound is one of the whole space, whatever the mode.
-    if (options.mode == PlannerMode::Joint) {
-      joint.run();
-    } else {
-      searchMode(options.mode, judge);
-      joint.boundOnly();
-    }
-    result.lower_bound_s = joint.boundSeconds();
-    result.effort.priced_templates = joint.pricedTemplates();
+  std::optional<JointSearch> joint;
+  result.lower_bound_s = std::numeric_limits<double>::infinity();
+  if (options.mode != PlannerMode::Joint)
+    searchMode(options.mode, judge);
+  // The bound is one of the whole space, whatever the mode.
+  auto searchJointly = [&] {
+    joint.emplace(judge);
+    if (!spaces.empty())
+      return searchSpaces(spaces, judge, result);
+    if (options.mode == PlannerMode::Joint)
+      joint->run();
+    else
+      joint->boundOnly();
+    result.lower_bound_s =
+        std::min(result.lower_bound_s, joint->boundSeconds());
+    result.effort.priced_templates += joint->pricedTemplates();
+  };
+  searchJointly();
+  own.deadline_s = whole_s;
+  if (sharesState ||
+      (!judge.best && mayShareState(costs, withUneven(options)))) {
+    judge.shares_state = true;
+    searchJointly();
   }
   result.effort.seconds = judge.secondsSinceStart();
   result.effort.evaluated_plans += judge.evaluated_plans;
@@ -166,7 +191,7 @@ search(const PlanCosts &costs, const PlannerOptions &options,
         (!options.has_one_extent || hasOneExtent(step->resolved))) {
       judge.consider(step->resolved);
       if (spaces.empty())
-        joint.improve(step->resolved);
+        joint->improve(step->resolved);
     }
   }
   if (result.effort.is_cut_short)
@@ -250,11 +275,17 @@ PlannerResult judgePlan(const Plan &plan, llvm::StringRef origin,
       evaluatePlan(result.best.resolved, plan.schedule, plan.state_owner,
                    *costs.costModel(), plan.gradient_exchange);
   Judge judge(costs, options);
-  JointSearch joint(judge);
-  joint.boundOnly();
   // What is given may use what is not searched, such as larger microbatches.
-  result.lower_bound_s =
-      std::min(joint.boundSeconds(), result.best.evaluation.step_s);
+  result.lower_bound_s = result.best.evaluation.step_s;
+  for (bool sharesState : {false, true}) {
+    if (sharesState && !withEvenState(result.best.resolved) &&
+        !mayShareState(costs, options))
+      break;
+    judge.shares_state = sharesState;
+    JointSearch joint(judge);
+    joint.boundOnly();
+    result.lower_bound_s = std::min(result.lower_bound_s, joint.boundSeconds());
+  }
   result.effort.seconds = judge.secondsSinceStart();
   result.origin = origin.str();
   result.reasons.push_back(result.origin);

@@ -2,6 +2,7 @@
 
 #include "autohet/Planner/Replan.h"
 #include "Judge.h"
+#include "StateByRoom.h"
 #include "autohet/Planner/UnitTableCosts.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -103,6 +104,7 @@ private:
     quiet.max_alternatives = 0;
     quiet.deadline_s.reset();
     Judge judge(costs, quiet);
+    judge.shares_state = mayShareState(costs, quiet);
     if (samples == quiet.global_batch)
       judge.consider(plan);
     judge.considerCounts(std::move(plan), lines);
@@ -128,11 +130,13 @@ private:
     for (const ResolvedReplica &replica : old.replicas) {
       ResolvedReplica copy = replica;
       bool isWhole = true;
-      for (ResolvedStage &stage : copy.stages)
+      for (ResolvedStage &stage : copy.stages) {
+        stage.state_share = 1; // who owned the rest may be gone
         for (unsigned &device : stage.devices) {
           isWhole &= survivors[device].has_value();
           device = survivors[device].value_or(0);
         }
+      }
       int64_t own = replica.microbatch_size * replica.microbatches;
       if (!isWhole) {
         lostSamples += own;

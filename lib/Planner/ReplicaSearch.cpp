@@ -139,11 +139,12 @@ void ReplicaSearch::cut(const Rows &rows, int64_t microbatchSize,
   std::vector<double> largestShare;
   for (const Row &row : rows)
     largestShare.push_back(*llvm::max_element(sharesOf(row.weights)));
+  double owned = sharesState && replicas > 1 ? 0 : 1.0 / replicas;
   problem.memory = [&](unsigned worker, unsigned begin, unsigned end) {
     int64_t inFlight =
         costs.hasBackward() ? rows.size() - worker : kForwardOnlyInFlight;
     return ranges.memory(begin, end, largestShare[worker], microbatchSize,
-                         inFlight, 1.0 / replicas);
+                         inFlight, owned);
   };
 
   for (StageFrontEntry &entry : solveStageFront(problem)) {

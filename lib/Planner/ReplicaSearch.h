@@ -33,8 +33,11 @@ using ReplicaFront = std::vector<ReplicaShape>;
 
 class ReplicaSearch {
 public:
-  ReplicaSearch(const CostModel &costs, double memoryFraction)
-      : costs(costs), ranges(costs), memoryFraction(memoryFraction) {}
+  /// Replicas own equal parts of the optimizer's state, or where they
+  /// `sharesState`, any.
+  ReplicaSearch(const CostModel &costs, double memoryFraction, bool sharesState)
+      : costs(costs), ranges(costs), memoryFraction(memoryFraction),
+        sharesState(sharesState) {}
 
   /// `devices` ascending; `replicas` that share the optimizer state. `thorough`
   /// tries every order of few stages, instead of those by speed and memory, and
@@ -64,6 +67,7 @@ private:
   const CostModel &costs;
   UnitRanges ranges;
   double memoryFraction;
+  bool sharesState;
   std::map<std::tuple<std::vector<unsigned>, int64_t, unsigned, bool>,
            ReplicaFront>
       known;

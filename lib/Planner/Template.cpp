@@ -54,6 +54,9 @@ void measureTemplate(Template &made, const TemplateSpace &space) {
     for (const StageShape::Part &part : costs.shapes()[stage.shape].parts)
       made.devices[part.machine_class] += part.count;
   StageHolders holders = space.holders();
+  // An estimate: parts differ little where all have room.
+  if (space.are_stages_apart && holders.state_parts == StateParts::Uneven)
+    holders.state_parts = StateParts::Even;
   if (space.are_stages_apart)
     for (auto [index, count] : llvm::enumerate(made.devices))
       if (count)

@@ -135,8 +135,13 @@ ExchangeWays UnitTableCosts::exchangeRates(unsigned machineClass,
   // Where one holder owns all, others send it theirs, and relays take part in
   // that or do not.
   bool isAlone = reach.per_node <= extent;
-  if (!holders.is_state_spread)
-    return {{(count - 1) / count / (isAlone ? reach.far : reach.near), 0}};
+  double best = isAlone ? reach.far : reach.near;
+  if (holders.state_parts == StateParts::Alone)
+    return {{(count - 1) / count / best, 0}};
+  // A holder sends what it does not own, and gets at least one message of what
+  // it owns: one of them is half of all.
+  if (holders.state_parts == StateParts::Uneven)
+    return {{0.5 / best, 0}};
   auto direct = [&](double together) -> ExchangeSeconds {
     together = std::min(together, count);
     return {((count - together) / reach.far + (together - 1) / reach.near) /

@@ -50,7 +50,7 @@ std::vector<ReplicaGroup> groupReplicas(const PlannedStep &step,
       stages.push_back(groupDevices(
           stage, entries.take_front(stage.devices.size()), cluster));
       entries = entries.drop_front(stage.devices.size());
-      shape += "|";
+      shape += "|s" + std::to_string(stage.state_share) + "|";
       for (unsigned unit : stage.units)
         shape += std::to_string(unit) + ",";
       for (const DeviceGroup &group : stages.back())

@@ -106,9 +106,19 @@ private:
       writeStage(group, number, stage);
   }
 
+  /// Of the state of what a device computes.
+  double ownedPart(const MemoryNeed &need) const {
+    double all =
+        need.gradient_bytes * stateBytesPerByte(result.best.plan.optimizer);
+    return all > 0 ? need.state_bytes / all : 0;
+  }
+
   void writeStage(const ReplicaGroup &group, unsigned number,
                   const Stage &stage) {
     os << "    stage " << number << ": " << llvm::join(stage.units, ", ");
+    if (stage.state_share != 1)
+      os << llvm::format(" (owns %.0f %% of its state)",
+                         100 * ownedPart(group.stages[number].front().fullest));
     if (stage.recompute)
       os << " (forward computed again)";
     os << "\n";

@@ -126,6 +126,13 @@ struct CommandLine {
       "state-owner",
       cl::desc("Who updates a parameter: spread, first or a device"),
       cl::init("spread"), cl::cat(searchOptions)};
+  cl::opt<std::string> stateParts{
+      "state-parts",
+      cl::desc(
+          "Parts of state that its holders own: even, or uneven where even "
+          "ones do not fit; default: uneven with few devices, or where "
+          "nothing else fits"),
+      cl::value_desc("even|uneven"), cl::cat(searchOptions)};
   cl::list<std::string> allow{
       "allow", cl::desc("Plan also with what no runtime does yet: recompute"),
       cl::value_desc("what"), cl::CommaSeparated, cl::cat(searchOptions)};
@@ -313,8 +320,8 @@ llvm::Error CommandLine::readInference(PlanOptions &options) const {
     return llvm::Error::success();
   }
   llvm::SmallVector<const cl::Option *> training = modelFile.trainingOptions();
-  training.append({&optimizer, &schedule, &stateOwner, std::addressof(allow),
-                   &from, &megatron, &measureTop});
+  training.append({&optimizer, &schedule, &stateOwner, &stateParts,
+                   std::addressof(allow), &from, &megatron, &measureTop});
   if (cost != "facts")
     training.push_back(&cost);
   for (const cl::Option *option : training)
@@ -340,6 +347,9 @@ llvm::Error CommandLine::read(PlanOptions &options) const {
        {checkChoice("optimizer", optimizer, {"sgd", "adam", "adamw", "none"}),
         schedule.empty() ? ""
                          : checkChoice("schedule", schedule, {"1f1b", "gpipe"}),
+        stateParts.empty()
+            ? ""
+            : checkChoice("state-parts", stateParts, {"even", "uneven"}),
         checkChoice("precision", precision, {"fp32", "bf16", "fp16"}),
         checkChoice("cost", cost, {"facts", "sailor"}),
         checkChoice("tp", extents, {"free", "uniform"}),
@@ -381,6 +391,13 @@ llvm::Error CommandLine::read(PlanOptions &options) const {
   if (!schedule.empty())
     planner.schedule = *parseSchedule(schedule);
   planner.state_owner = stateOwner;
+  if (!stateParts.empty()) {
+    if (stateOwner != "spread" || cost == "sailor")
+      return error("--state-parts is of state that is spread: not with "
+                   "--state-owner or --cost=sailor");
+    planner.state_parts =
+        stateParts == "even" ? StateParts::Even : StateParts::Uneven;
+  }
   for (llvm::StringRef what : allow) {
     if (what != "recompute")
       return error("--allow=" + what + ": known is recompute");

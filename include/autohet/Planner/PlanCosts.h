@@ -59,13 +59,19 @@ struct ExchangeSeconds {
 };
 using ExchangeWays = llvm::SmallVector<ExchangeSeconds, 4>;
 
+/// What part of a parameter's state each of its holders owns.
+enum class StateParts {
+  Even,   ///< equal parts
+  Uneven, ///< any parts
+  Alone   ///< one has all of it
+};
+
 /// Who holds a stage's parameters.
 struct StageHolders {
   int64_t replicas = 1;
   /// In one node; nothing: as many as there is room for.
   std::optional<int64_t> most_together = std::nullopt;
-  /// Whether all own equal parts of the optimizer's state.
-  bool is_state_spread = true;
+  StateParts state_parts = StateParts::Even;
 };
 
 class PlanCosts {

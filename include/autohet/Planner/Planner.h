@@ -47,6 +47,9 @@ struct PlannerOptions {
   /// Else the better one.
   std::optional<Schedule> schedule;
   std::string state_owner = "spread";
+  /// Whether spread state may lie in unlike parts, where equal ones do not fit.
+  /// Nothing: with few devices, and wherever no other plan fits.
+  std::optional<StateParts> state_parts;
   /// Of each device's memory; the rest is for what estimates do not see.
   double memory_fraction = 0.95;
   bool allow_idle = true;

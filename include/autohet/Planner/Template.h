@@ -66,9 +66,7 @@ struct TemplateSpace {
   /// Numbers of replicas of the plans that templates are for: more replicas
   /// share an optimizer's state, fewer exchange less.
   int64_t min_replicas = 1, max_replicas = 1;
-  /// Whether a replica holds its share of the state, 1 / replicas; else it may
-  /// hold none.
-  bool is_state_spread = true;
+  StateParts state_parts = StateParts::Even;
   /// Devices of a stage; nothing: any number.
   std::optional<unsigned> tensor_parallel = std::nullopt;
   /// Counts a stage's messages as a part of its time: near what
@@ -80,13 +78,16 @@ struct TemplateSpace {
   /// Whether a shape may be used; empty: all may.
   std::vector<bool> allowed_shapes = {};
 
+  /// What part of the state a replica owns at least.
   double ownedAtBest() const {
-    return is_state_spread ? 1 / static_cast<double>(max_replicas) : 0;
+    bool mayOwnNone = state_parts == StateParts::Alone ||
+                      (state_parts == StateParts::Uneven && max_replicas > 1);
+    return mayOwnNone ? 0 : 1 / static_cast<double>(max_replicas);
   }
   bool allows(unsigned shape) const;
   /// At best.
   StageHolders holders() const {
-    return {min_replicas, std::nullopt, is_state_spread};
+    return {min_replicas, std::nullopt, state_parts};
   }
 };
 

@@ -145,7 +145,8 @@ TEST(Exchange, NoneIsSeenForLessThanAtBest) {
     StageHolders holders;
     // Of plans with no fewer replicas.
     holders.replicas = replicas - random.below(2);
-    holders.is_state_spread = owners.isSpread();
+    holders.state_parts =
+        owners.isEven() ? StateParts::Even : StateParts::Alone;
     for (GradientExchange how :
          {GradientExchange::Direct, GradientExchange::Hierarchical})
       for (unsigned r = 0; r < replicas; ++r)

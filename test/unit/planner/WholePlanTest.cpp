@@ -8,6 +8,7 @@
 
 #include "autohet/Planner/UnitTableCosts.h"
 #include "lib/Planner/JointSearch.h"
+#include "lib/Planner/StateByRoom.h"
 #include "planner/Instances.h"
 
 #include "gmock/gmock.h"
@@ -114,13 +115,42 @@ private:
   void judge() {
     for (Schedule schedule :
          {Schedule::OneForwardOneBackward, Schedule::GPipe}) {
-      PlanEvaluation evaluation = costs.evaluate(plan, schedule, "spread");
-      ++evaluated;
-      if (llvm::all_of(evaluation.devices, [&](const auto &entry) {
-            return entry.memory.total() <= costs.memoryRoom(entry.device);
-          }))
-        best_s = std::min(best_s, evaluation.step_s);
+      PlanEvaluation even = costs.evaluate(plan, schedule, "spread");
+      if (take(even) || options.state_parts != StateParts::Uneven)
+        continue;
+      if (auto shared = shareStateByRoom(plan, even, costs))
+        take(costs.evaluate(*shared, schedule, "spread"));
+      shareState(0, 0, schedule);
     }
+  }
+
+  /// Whether it fits.
+  bool take(const PlanEvaluation &evaluation) {
+    ++evaluated;
+    bool fits = llvm::all_of(evaluation.devices, [&](const auto &entry) {
+      return entry.memory.total() <= costs.memoryRoom(entry.device);
+    });
+    if (fits)
+      best_s = std::min(best_s, evaluation.step_s);
+    return fits;
+  }
+
+  /// Shares of stage `s` on of replica `r` on.
+  void shareState(size_t r, size_t s, Schedule schedule) {
+    if (r == plan.replicas.size()) {
+      Plan named;
+      named.global_batch = options.global_batch;
+      named.replicas = nameReplicas(plan, instance.table, instance.cluster);
+      if (verifyPlan(named, instance.table, instance.cluster).empty())
+        take(costs.evaluate(plan, schedule, "spread"));
+      return;
+    }
+    if (s == plan.replicas[r].stages.size())
+      return shareState(r + 1, 0, schedule);
+    int64_t &share = plan.replicas[r].stages[s].state_share;
+    for (share = 0; share < 4; ++share)
+      shareState(r, s + 1, schedule);
+    share = 1;
   }
 
   const Instance &instance;
@@ -173,6 +203,51 @@ TEST(WholePlan, BoundIsBelowTheBestIsBelowTheFound) {
   EXPECT_GT(withRecompute, 100u);
   EXPECT_GT(found, 8 * solved / 10) << found << " of " << solved;
   EXPECT_GT(near, solved / 2) << near << " of " << solved;
+}
+
+// Where state may lie in unlike parts, plans fit that do not otherwise.
+TEST(WholePlan, SoItIsWithUnevenState) {
+  Random random(14);
+  unsigned solved = 0, found = 0, more = 0;
+  for (int round = 0; round < 400; ++round) {
+    Instance instance = test::makeInstance(random, 3, 3);
+    // Parameters and gradients fit, beside all state on one kind and a part of
+    // it on the other.
+    double bytes = 0;
+    for (const UnitParameter &parameter : instance.table.parameters)
+      bytes += parameter.bytes;
+    instance.cluster.kinds[0].memory_bytes =
+        bytes * random.real(2.1, 3.5) + 2e6;
+    instance.cluster.kinds[1].memory_bytes = bytes * random.real(3, 6) + 2e6;
+    PlannerOptions options;
+    options.global_batch = 1 + random.below(4);
+    options.max_alternatives = 0;
+    options.compare.clear();
+    double even = AllPlans(instance, options).best();
+    options.state_parts = StateParts::Uneven;
+    double best = AllPlans(instance, options).best();
+    llvm::Expected<PlannerResult> result =
+        planCluster(instance.table, instance.cluster, options);
+    if (!result) {
+      llvm::consumeError(result.takeError());
+      solved += best < std::numeric_limits<double>::infinity();
+      continue;
+    }
+    ++solved;
+    ASSERT_LE(result->lower_bound_s, best * (1 + 1e-9)) << round;
+    // The order of replicas says who relays which of unlike parts; the brute
+    // force knows one order.
+    ASSERT_GE(result->best.evaluation.step_s, best * 0.98) << round;
+    found += result->best.evaluation.step_s <= best * (1 + 1e-6);
+    more += best < even * (1 - 1e-6) &&
+            result->best.evaluation.step_s < even * (1 - 1e-6);
+    EXPECT_TRUE(
+        verifyPlan(result->best.plan, instance.table, instance.cluster).empty())
+        << round;
+  }
+  EXPECT_GT(solved, 200u);
+  EXPECT_GT(more, 10u);
+  EXPECT_GT(found, 8 * solved / 10) << found << " of " << solved;
 }
 
 // The same of models that are only computed, whether a batch comes alone or
