@@ -47,8 +47,12 @@ Value celu(OnnxNode &node, const OnnxMath &math, Value x) {
   return exponentialBelow(math, x, x, alpha, alpha);
 }
 Value selu(OnnxNode &node, const OnnxMath &math, Value x) {
-  double alpha = node.floatField("alpha", 1.67326319217681884765625);
-  double gamma = node.floatField("gamma", 1.05070102214813232421875);
+  // Opset 1 writes fewer digits of both defaults.
+  bool isShort = node.opset() < 6;
+  double alpha =
+      node.floatField("alpha", isShort ? 1.6732f : 1.67326319217681884765625);
+  double gamma =
+      node.floatField("gamma", isShort ? 1.0507f : 1.05070102214813232421875);
   return math.mul(exponentialBelow(math, x, x, alpha, 1), gamma);
 }
 Value leakyRelu(OnnxNode &node, const OnnxMath &math, Value x) {
@@ -86,14 +90,22 @@ Value swish(OnnxNode &node, const OnnxMath &math, Value x) {
   return swishOf(node, math, x, node.floatField("alpha", 1));
 }
 
+/// Slopes broadcast; before opset 7 there is one, or one a channel, which is
+/// dim 1.
 LogicalResult convertPRelu(OnnxNode &node, Results &results) {
-  if (failed(node.needFloats(0)) || failed(node.needFloats(1)) ||
-      failed(node.needBroadcast(node.operand(0), node.operand(1))))
+  if (failed(node.needFloats(0)) || failed(node.needFloats(1)))
+    return failure();
+  Value x = node.operand(0), slope = node.operand(1);
+  if (node.opset() < 7 && node.rank(1) == 1 && node.rank(0) > 2) {
+    SmallVector<int64_t> shape(node.shape(1));
+    shape.append(node.rank(0) - 2, 1);
+    slope = node.reshape(slope, shape);
+  }
+  if (failed(node.needBroadcast(x, slope)))
     return failure();
   OnnxMath math(node);
-  Value x = node.operand(0);
-  results.push_back(math.select(math.compare(Predicate::lt, x, 0),
-                                math.mul(x, node.operand(1)), x));
+  results.push_back(
+      math.select(math.compare(Predicate::lt, x, 0), math.mul(x, slope), x));
   return success();
 }
 

@@ -87,10 +87,22 @@ static LogicalResult convertCastLike(OnnxNode &node, Results &results) {
   return castTo(node, node.type(1).getElementType(), results);
 }
 
+/// The number of an element type; before opset 6 its name.
+static int64_t castTarget(OnnxNode &node) {
+  if (!node.fieldOfType<StringAttr>("to"))
+    return node.intField("to", 0);
+  static constexpr StringLiteral names[] = {
+      "UNDEFINED", "FLOAT",  "UINT8",     "INT8",      "UINT16",  "INT16",
+      "INT32",     "INT64",  "STRING",    "BOOL",      "FLOAT16", "DOUBLE",
+      "UINT32",    "UINT64", "COMPLEX64", "COMPLEX128"};
+  const auto *name = llvm::find(names, node.stringField("to", ""));
+  return name == std::end(names) ? 0 : name - std::begin(names);
+}
+
 static LogicalResult convertCast(OnnxNode &node, Results &results) {
   if (failed(node.needOperands(1)))
     return failure();
-  int64_t to = node.intField("to", 0);
+  int64_t to = castTarget(node);
   Type element = onnxElementType(to, node.builder().getContext());
   if (!element) {
     // Of ONNX's numbers for types: those that have none here.
@@ -200,22 +212,27 @@ static LogicalResult convertTan(OnnxNode &node, Results &results) {
 
 /// The second operand. Before opset 7 it was broadcast on request only, from a
 /// dim on that the node named.
-static FailureOr<Value> rightOperand(OnnxNode &node) {
+static FailureOr<Value> placedOperand(OnnxNode &node) {
   if (failed(node.needOperands(2)))
     return failure();
   Value rhs = node.operand(1);
-  if (node.opset() < 7 && node.hasField("axis")) {
-    auto axis = node.normalizeAxis(node.intField("axis", 0), node.rank(0));
-    if (failed(axis))
-      return failure();
-    SmallVector<int64_t> shape(node.shape(1));
-    if (*axis + node.rank(1) > node.rank(0))
-      return node.error() << node.type(1) << " does not fit " << node.type(0)
-                          << " from dim " << *axis << " on";
-    shape.append(node.rank(0) - *axis - node.rank(1), 1);
-    rhs = node.reshape(rhs, shape);
-  }
-  if (failed(node.needBroadcast(node.operand(0), rhs)))
+  if (node.opset() >= 7 || !node.hasField("axis"))
+    return rhs;
+  auto axis = node.normalizeAxis(node.intField("axis", 0), node.rank(0));
+  if (failed(axis))
+    return failure();
+  SmallVector<int64_t> shape(node.shape(1));
+  if (*axis + node.rank(1) > node.rank(0))
+    return node.error() << node.type(1) << " does not fit " << node.type(0)
+                        << " from dim " << *axis << " on";
+  shape.append(node.rank(0) - *axis - node.rank(1), 1);
+  return node.reshape(rhs, shape);
+}
+
+/// The same, of the first operand's element type.
+static FailureOr<Value> rightOperand(OnnxNode &node) {
+  auto rhs = placedOperand(node);
+  if (failed(rhs) || failed(node.needBroadcast(node.operand(0), *rhs)))
     return failure();
   return rhs;
 }
@@ -257,10 +274,11 @@ static LogicalResult convertMean(OnnxNode &node, Results &results) {
 /// Integers are raised in float64, which holds every power that they hold up to
 /// 2^53.
 static LogicalResult convertPow(OnnxNode &node, Results &results) {
-  if (failed(node.needOperands(2)))
+  auto placed = placedOperand(node);
+  if (failed(placed))
     return failure();
   OnnxMath math(node);
-  Value base = node.operand(0), exponent = node.operand(1);
+  Value base = node.operand(0), exponent = *placed;
   Type element = node.type(0).getElementType();
   bool folds = base.getDefiningOp<het::ConstantOp>() &&
                exponent.getDefiningOp<het::ConstantOp>();

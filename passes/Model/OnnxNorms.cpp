@@ -221,13 +221,16 @@ static LogicalResult convertGroupNorm(OnnxNode &node, Results &results) {
 static LogicalResult convertBatchNorm(OnnxNode &node, Results &results) {
   if (failed(node.needFloats(0)))
     return failure();
-  if (node.intField("training_mode", 0))
+  // A field says so; from opset 7 to 13 it was the number of results.
+  bool trains = node.opset() < 7    ? !node.intField("is_test", 0)
+                : node.opset() < 14 ? node.numResults() > 1
+                                    : node.intField("training_mode", 0);
+  if (trains)
     return node.error() << "is in training mode, which is not supported: "
                            "export the model in evaluation mode";
-  for (unsigned i = 1; i < node.numResults(); ++i)
-    if (node.isUsed(i))
-      return node.error() << "result " << i << " is used, which only training "
-                          << "mode has";
+  if (node.opset() < 9 && !node.intField("spatial", 1))
+    return node.error() << "has statistics for each place (spatial is 0), "
+                           "which is not supported: only one a channel is";
   int64_t rank = node.rank(0);
   if (rank < 2)
     return node.error() << "operand 0 is " << node.type(0)
@@ -304,8 +307,10 @@ static LogicalResult convertLogSoftmax(OnnxNode &node, Results &results) {
 static LogicalResult convertDropout(OnnxNode &node, Results &results) {
   if (failed(node.needFloats(0)))
     return failure();
-  bool training = false;
-  double ratio = 0.5;
+  // Before opset 7 nodes are active unless they say otherwise, then never, and
+  // from opset 12 on if they say so.
+  bool training = node.opset() < 7 && !node.intField("is_test", 0);
+  double ratio = node.floatField("ratio", 0.5);
   if (node.opset() >= 12) {
     if (node.has(1)) {
       auto given = node.constantFloat(1, "ratio");

@@ -136,12 +136,15 @@ static LogicalResult convertRange(OnnxNode &node, Results &results) {
 //===----------------------------------------------------------------------===//
 
 static LogicalResult convertReshape(OnnxNode &node, Results &results) {
-  if (failed(node.needOperands(2)))
+  if (failed(node.needOperands(node.opset() < 5 ? 1 : 2)))
     return failure();
-  auto wanted = node.constantInts(1, "shape");
-  if (failed(wanted))
+  auto given = node.fieldOrOperand("shape", 1);
+  if (failed(given))
     return failure();
-  SmallVector<int64_t> shape(*wanted);
+  if (!*given)
+    return node.error() << "has no shape";
+  const SmallVector<int64_t> &wanted = **given;
+  SmallVector<int64_t> shape(wanted);
   bool allowZero = node.intField("allowzero", 0);
   int64_t total = node.type(0).getNumElements(), known = 1, unknown = -1;
   bool holds = true;
@@ -167,7 +170,7 @@ static LogicalResult convertReshape(OnnxNode &node, Results &results) {
   if (!holds)
     return node.error() << "a tensor of shape [" << node.shape(0) << "] has "
                         << total << " elements and cannot be given shape ["
-                        << *wanted << "], which takes "
+                        << wanted << "], which takes "
                         << (unknown == -1 ? "" : "a multiple of ") << known
                         << "; was the model exported with dims fixed that are "
                            "now bound to others?";
@@ -285,11 +288,32 @@ static LogicalResult convertExpand(OnnxNode &node, Results &results) {
   return success();
 }
 
+/// How often each dim is repeated; opset 1 names one dim and its number.
+static FailureOr<SmallVector<int64_t>> repeatsOf(OnnxNode &node) {
+  if (node.opset() >= 6)
+    return node.constantInts(1, "repeats");
+  if (failed(node.needOperands(3)))
+    return failure();
+  auto tiles = node.constantInts(1, "tiles");
+  auto dim = node.constantInts(2, "axis");
+  if (failed(tiles) || failed(dim))
+    return failure();
+  if (tiles->size() != 1 || dim->size() != 1)
+    return node.error() << "tiles are " << node.type(1) << " and axis is "
+                        << node.type(2) << ", wanted a number each";
+  auto axis = node.normalizeAxis(dim->front(), node.rank(0));
+  if (failed(axis))
+    return failure();
+  SmallVector<int64_t> repeats(node.rank(0), 1);
+  repeats[*axis] = tiles->front();
+  return repeats;
+}
+
 /// Each dim is repeated as a whole: [d] -> [1, d] -> [r, d] -> [r * d].
 static LogicalResult convertTile(OnnxNode &node, Results &results) {
   if (failed(node.needOperands(2)))
     return failure();
-  auto repeats = node.constantInts(1, "repeats");
+  auto repeats = repeatsOf(node);
   if (failed(repeats))
     return failure();
   if (int64_t(repeats->size()) != node.rank(0) ||
@@ -317,7 +341,10 @@ static LogicalResult convertTile(OnnxNode &node, Results &results) {
 static LogicalResult convertConcat(OnnxNode &node, Results &results) {
   if (failed(node.needOperands(std::max(node.numOperands(), 1u))))
     return failure();
-  auto axis = node.normalizeAxis(node.intField("axis", 0), node.rank(0));
+  // Only the first version had a default.
+  if (node.opset() >= 4 && !node.hasField("axis"))
+    return node.error() << "has no axis";
+  auto axis = node.normalizeAxis(node.intField("axis", 1), node.rank(0));
   if (failed(axis))
     return failure();
   SmallVector<Value> parts;
@@ -378,33 +405,34 @@ static LogicalResult convertSplit(OnnxNode &node, Results &results) {
   return success();
 }
 
+/// Fields before opset 10, operands from there on.
 static LogicalResult convertSlice(OnnxNode &node, Results &results) {
-  if (failed(node.needOperands(3)))
+  if (failed(node.needOperands(node.opset() < 10 ? 1 : 3)))
     return failure();
-  auto starts = node.constantInts(1, "starts");
-  auto ends = node.constantInts(2, "ends");
-  if (failed(starts) || failed(ends))
-    return failure();
-  SmallVector<int64_t> axes, steps(starts->size(), 1);
-  for (int64_t i = 0; i < int64_t(starts->size()); ++i)
-    axes.push_back(i);
+  SmallVector<int64_t> starts, ends, axes, steps;
   for (auto [operand, into, what] :
-       {std::tuple(3u, &axes, "axes"), std::tuple(4u, &steps, "steps")}) {
-    if (!node.has(operand))
-      continue;
-    auto values = node.constantInts(operand, what);
+       {std::tuple(1u, &starts, "starts"), std::tuple(2u, &ends, "ends"),
+        std::tuple(3u, &axes, "axes"), std::tuple(4u, &steps, "steps")}) {
+    auto values = node.fieldOrOperand(what, operand);
     if (failed(values))
       return failure();
-    *into = *values;
+    if (*values)
+      *into = **values;
+    else if (operand == 3)
+      axes = llvm::to_vector(llvm::seq<int64_t>(0, starts.size()));
+    else if (operand == 4)
+      steps.assign(starts.size(), 1);
+    else
+      return node.error() << "has no " << what;
   }
-  if (ends->size() != starts->size() || axes.size() != starts->size() ||
-      steps.size() != starts->size())
+  if (ends.size() != starts.size() || axes.size() != starts.size() ||
+      steps.size() != starts.size())
     return node.error()
            << "starts, ends, axes and steps have different lengths";
   SmallVector<int64_t> offsets(node.rank(0), 0), sizes(node.shape(0)),
       strides(node.rank(0), 1);
   for (auto [start, end, signedAxis, step] :
-       llvm::zip(*starts, *ends, axes, steps)) {
+       llvm::zip(starts, ends, axes, steps)) {
     auto axis = node.normalizeAxis(signedAxis, node.rank(0));
     if (failed(axis))
       return failure();

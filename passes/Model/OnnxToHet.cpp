@@ -49,6 +49,7 @@ struct OnnxToHet : autohet::impl::OnnxToHetBase<OnnxToHet> {
     addOrderHandlers(handlers);
     addControlHandlers(handlers);
     addEinsumHandlers(handlers);
+    addFunctionHandlers(handlers);
     addContribHandlers(handlers);
     addContribAttentionHandlers(handlers);
     addPadHandlers(handlers);
@@ -300,7 +301,8 @@ static void eraseUnused(func::FuncOp function) {
 /// type: kernels that know them as one operation round once, too.
 static bool isRoundedOnce(StringRef name) {
   return name.starts_with("com.microsoft::") ||
-         llvm::is_contained({"Celu",
+         llvm::is_contained({"CausalConvWithState",
+                             "Celu",
                              "Einsum",
                              "Elu",
                              "Gemm",
@@ -308,8 +310,11 @@ static bool isRoundedOnce(StringRef name) {
                              "HardSigmoid",
                              "HardSwish",
                              "InstanceNormalization",
+                             "LinearAttention",
                              "LogSoftmax",
+                             "LpNormalization",
                              "Mean",
+                             "MeanVarianceNormalization",
                              "Mish",
                              "NegativeLogLikelihoodLoss",
                              "ReduceL1",
@@ -318,6 +323,7 @@ static bool isRoundedOnce(StringRef name) {
                              "ReduceLogSumExp",
                              "ReduceSumSquare",
                              "Selu",
+                             "Shrink",
                              "SoftmaxCrossEntropyLoss",
                              "Softplus",
                              "Softsign",

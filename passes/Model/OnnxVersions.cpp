@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace autohet;
 
-/// The opset that brought an operator, for those younger than opset 8.
+/// The opset that brought an operator, for those younger than opset 6.
 /// LayerNormalization (17) is not among them: onnxruntime's optimiser writes it
 /// into files of any opset, with one meaning.
 static int64_t firstOpset(StringRef opType) {
@@ -26,39 +26,82 @@ static int64_t firstOpset(StringRef opType) {
       {"BitwiseOr", 18},
       {"BitwiseXor", 18},
       {"CastLike", 15},
+      {"CausalConvWithState", 27},
+      {"Celu", 12},
+      {"CenterCropPad", 18},
+      {"ConstantOfShape", 9},
+      {"Cos", 7},
       {"CumSum", 11},
       {"Einsum", 12},
       {"Erf", 9},
+      {"Expand", 8},
+      {"EyeLike", 9},
       {"GatherElements", 11},
       {"GatherND", 11},
       {"Gelu", 20},
+      {"GreaterOrEqual", 12},
       {"GroupNormalization", 18},
       {"HardSwish", 14},
       {"IsInf", 10},
       {"IsNaN", 9},
+      {"LessOrEqual", 12},
+      {"LinearAttention", 27},
+      {"MeanVarianceNormalization", 9},
       {"Mish", 18},
       {"Mod", 10},
+      {"NegativeLogLikelihoodLoss", 12},
       {"OneHot", 9},
       {"RMSNormalization", 23},
       {"Range", 11},
       {"RotaryEmbedding", 23},
       {"Round", 11},
+      {"Scatter", 9},
       {"ScatterElements", 11},
       {"ScatterND", 11},
+      {"Shrink", 9},
       {"Sign", 9},
+      {"Sin", 7},
+      {"SoftmaxCrossEntropyLoss", 12},
+      {"SwiGLU", 28},
       {"Swish", 24},
+      {"Tan", 7},
+      {"TensorScatter", 24},
+      {"ThresholdedRelu", 10},
       {"Trilu", 14},
       {"Where", 9},
   };
   return first.lookup(opType);
 }
 
-/// The opset from which on an operator has its axes as an operand instead of a
-/// field; 0 for an operator without axes.
-static int64_t axesOperandFrom(StringRef opType) {
+namespace {
+/// What is a field of a node before opset `from`, and an operand from there on.
+struct Moved {
+  StringRef field;
+  unsigned operand;
+  int64_t from;
+};
+} // namespace
+
+static std::optional<Moved> movedToOperand(StringRef opType, int64_t opset) {
   if (opType == "ReduceSum" || opType == "Squeeze" || opType == "Unsqueeze")
-    return 13;
-  return opType.starts_with("Reduce") ? 18 : 0;
+    return Moved{"axes", 1, 13};
+  if (opType.starts_with("Reduce"))
+    return Moved{"axes", 1, 18};
+  // Opset 1 takes the parts of a Split either way.
+  if (opType == "Split" && opset > 1)
+    return Moved{"split", 1, 13};
+  static constexpr struct {
+    StringLiteral opType, field;
+    unsigned operand;
+    int64_t from;
+  } moved[] = {{"Clip", "min", 1, 11},     {"Dropout", "ratio", 1, 12},
+               {"Pad", "pads", 1, 11},     {"Reshape", "shape", 1, 5},
+               {"Slice", "starts", 1, 10}, {"TopK", "k", 1, 10}};
+
+  for (const auto &entry : moved)
+    if (entry.opType == opType)
+      return Moved{entry.field, entry.operand, entry.from};
+  return std::nullopt;
 }
 
 /// A field that a node has before its operator has it, and since when it does;
@@ -67,10 +110,16 @@ static std::pair<StringRef, int64_t> fieldOfLater(onnx::NodeOp node) {
   static constexpr struct {
     StringLiteral opType, field;
     int64_t from;
-  } fields[] = {{"Reshape", "allowzero", 14},
+  } fields[] = {{"ArgMax", "select_last_index", 12},
+                {"ArgMin", "select_last_index", 12},
+                {"GatherND", "batch_dims", 12},
+                {"Reshape", "allowzero", 14},
                 {"ScatterElements", "reduction", 16},
                 {"ScatterND", "reduction", 16},
-                {"Split", "num_outputs", 18}};
+                {"Shape", "end", 15},
+                {"Shape", "start", 15},
+                {"Split", "num_outputs", 18},
+                {"TopK", "largest", 11}};
   for (const auto &[opType, field, from] : fields)
     if (node.getOpType() == opType && node.getOpset() < uint64_t(from) &&
         node.getFields().contains(field))
@@ -79,9 +128,9 @@ static std::pair<StringRef, int64_t> fieldOfLater(onnx::NodeOp node) {
 }
 
 LogicalResult autohet::verifyOpsets(func::FuncOp graph) {
-  for (auto node : graph.getOps<onnx::NodeOp>()) {
+  WalkResult result = graph.walk([](onnx::NodeOp node) {
     if (node.getDomain())
-      continue;
+      return WalkResult::advance();
     StringRef type = node.getOpType();
     int64_t opset = node.getOpset();
     std::string found;
@@ -91,22 +140,24 @@ LogicalResult autohet::verifyOpsets(func::FuncOp graph) {
     else if (auto [field, from] = fieldOfLater(node); from)
       found =
           (type + " has " + field + " from opset " + Twine(from) + " on").str();
-    else if (int64_t from = axesOperandFrom(type)) {
-      if (opset < from && node.getNumOperands() > 1)
-        found = (type + " has its axes as an operand from opset " +
-                 Twine(from) + " on")
+    else if (auto moved = movedToOperand(type, opset)) {
+      if (opset < moved->from && node.getNumOperands() > moved->operand)
+        found = (type + " has its " + moved->field +
+                 " as an operand from opset " + Twine(moved->from) + " on")
                     .str();
-      else if (opset >= from && node.getFields().contains("axes"))
-        found = (type + " has its axes as a field before opset " + Twine(from) +
-                 " only")
+      else if (opset >= moved->from && node.getFields().contains(moved->field))
+        found = (type + " has its " + moved->field +
+                 " as a field before opset " + Twine(moved->from) + " only")
                     .str();
     }
-    if (!found.empty())
-      return emitError(node.getLoc())
-             << found << ", but the file says that it is of opset " << opset
-             << "; exporters write such files when they are asked for an "
-                "opset that they do not have: ask for another (PyTorch's has "
-                "18 to 25)";
-  }
-  return success();
+    if (found.empty())
+      return WalkResult::advance();
+    emitError(node.getLoc())
+        << found << ", but the file says that it is of opset " << opset
+        << "; exporters write such files when they are asked for an "
+           "opset that they do not have: ask for another (PyTorch's has "
+           "18 to 25)";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
 }

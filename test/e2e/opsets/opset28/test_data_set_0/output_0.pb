@@ -1,0 +1,1 @@
+Boutputs.uint8.0J@
