@@ -28,6 +28,17 @@ function(autohet_mlir_flags target)
     $<$<CXX_COMPILER_ID:Clang>:-Xclang -fno-pch-timestamp>)
 endfunction()
 
+# Of LLVM and MLIR a program has the shared libraries or, with STATIC_LLVM, what
+# it needs of the archives: never both, which would register every command-line
+# option twice.
+set(AUTOHET_SHARED_LLVM
+  "$<NOT:$<BOOL:$<TARGET_PROPERTY:AUTOHET_STATIC_LLVM>>>")
+
+function(autohet_link_llvm target scope)
+  target_link_libraries(${target} ${scope}
+    $<${AUTOHET_SHARED_LLVM}:MLIR> $<${AUTOHET_SHARED_LLVM}:LLVM>)
+endfunction()
+
 function(autohet_add_library name)
   cmake_parse_arguments(ARG "NO_PCH" "" "SOURCES;LINK;MLIR;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
@@ -36,9 +47,8 @@ function(autohet_add_library name)
     target_precompile_headers(${name} REUSE_FROM AutohetPCH)
   endif()
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
-  # The shared libMLIR only: a static MLIR library beside it would register
-  # every command-line option twice. ARG_MLIR tells the reader which parts.
-  target_link_libraries(${name} PUBLIC MLIR LLVM)
+  # ARG_MLIR tells the reader which parts.
+  autohet_link_llvm(${name} PUBLIC)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
@@ -104,9 +114,10 @@ function(autohet_add_passes phase)
 endfunction()
 
 # RUNTIME_ONLY: links no LLVM or MLIR, sees the runtime's inner headers, and may
-# use exceptions.
+# use exceptions. STATIC_LLVM: starts in 2 ms, where loading the shared libraries
+# takes 25; for tools that are soon done.
 function(autohet_add_tool name)
-  cmake_parse_arguments(ARG "NO_PCH;RUNTIME_ONLY" "" "SOURCES;LINK;MLIR" ${ARGN})
+  cmake_parse_arguments(ARG "NO_PCH;RUNTIME_ONLY;STATIC_LLVM" "" "SOURCES;LINK;MLIR" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   set_property(GLOBAL APPEND PROPERTY AUTOHET_TOOLS ${name})
   if(ARG_RUNTIME_ONLY)
@@ -123,7 +134,14 @@ function(autohet_add_tool name)
   # The precompiled header is built with -fPIC, which -fPIE would not match.
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${name} PRIVATE -fPIC)
-  target_link_libraries(${name} PRIVATE MLIR LLVM)
+  autohet_link_llvm(${name} PRIVATE)
+  if(ARG_STATIC_LLVM)
+    file(GLOB archives ${LLVM_LIBRARY_DIR}/libMLIR*.a ${LLVM_LIBRARY_DIR}/libLLVM*.a)
+    set_target_properties(${name} PROPERTIES AUTOHET_STATIC_LLVM ON)
+    target_link_libraries(${name} PRIVATE ${archives})
+    # What is left refers to nothing outside, such as zstd.
+    target_link_options(${name} PRIVATE -Wl,--gc-sections)
+  endif()
 endfunction()
 
 # A GoogleTest executable. RUNTIME_ONLY: links no MLIR and may use exceptions.
