@@ -40,7 +40,8 @@ public:
       : judge(judge), costs(judge.planCosts()), options(judge.plannerOptions()),
         layers(findLayers(costs.units())) {
     for (int64_t size = 1; size <= options.max_microbatch_size; ++size)
-      if (!options.microbatch_size || size == *options.microbatch_size)
+      if (options.global_batch % size == 0 &&
+          (!options.microbatch_size || size == *options.microbatch_size))
         sizes.push_back(size);
     unsigned most = 0;
     for (const MachineClass &entry : costs.classes().classes())
@@ -131,25 +132,26 @@ private:
       rows = std::min(rows, *options.max_devices / tp);
     unsigned layerCount = layers.layers.size();
     for (unsigned pp = 1; pp <= std::min(rows, std::max(1u, layerCount)); ++pp)
-      for (int64_t size : sizes)
+      for (int64_t size : sizes) {
+        unsigned dp = replicasUpTo(rows / pp, size);
+        if (dp == 0)
+          continue;
         for (bool isFirstLonger : {true, false})
           for (bool isInterleaved : {false, true}) {
-            unsigned dp = replicasUpTo(rows / pp, size);
+            if ((layerCount % pp == 0 && !isFirstLonger) ||
+                ((dp == 1 || pp == 1) && isInterleaved))
+              continue;
             Grid grid = {
                 classes.vec(), dp, pp,          tp, size, isFirstLonger,
                 isInterleaved, 0,  grids.size()};
-            if (grid.dp == 0 || (layerCount % pp == 0 && !isFirstLonger) ||
-                ((grid.dp == 1 || pp == 1) && isInterleaved))
-              continue;
             grid.bound_s = boundOf(grid, ends);
             grids.push_back(std::move(grid));
           }
+      }
   }
 
   /// As many replicas as share the batch evenly; 0: none.
   unsigned replicasUpTo(unsigned most, int64_t size) const {
-    if (options.global_batch % size)
-      return 0;
     int64_t microbatches = options.global_batch / size;
     auto end = llvm::upper_bound(divisors, static_cast<int64_t>(most));
     for (auto next = end; next != divisors.begin();)
@@ -159,12 +161,15 @@ private:
   }
 
   /// The first unit of each stage, and the end of the last.
-  std::vector<unsigned> cutsOf(const Grid &grid) const {
+  const std::vector<unsigned> &cutsOf(const Grid &grid) {
+    std::vector<unsigned> &cuts = knownCuts[{grid.pp, grid.is_first_longer}];
+    if (!cuts.empty())
+      return cuts;
     llvm::SmallVector<int64_t> lengths =
         splitExtentEvenly(layers.layers.size(), grid.pp);
     if (!grid.is_first_longer)
       std::reverse(lengths.begin(), lengths.end());
-    std::vector<unsigned> cuts = {0};
+    cuts.push_back(0);
     size_t layer = 0;
     for (unsigned stage = 0; stage + 1 < grid.pp; ++stage) {
       layer += lengths[stage];
@@ -185,33 +190,34 @@ private:
     return replica < grid.dp && replica * grid.pp + stage < end;
   }
 
-  double stageSeconds(unsigned shape, int64_t size, unsigned begin,
-                      unsigned end) {
-    std::vector<double> &sums = known[{shape, size}];
+  /// Seconds of units [0, unit).
+  const std::vector<double> &unitSums(unsigned shape, int64_t size) {
+    std::vector<double> &sums = knownSums[{shape, size}];
     if (sums.empty()) {
       sums.push_back(0);
       for (unsigned unit = 0; unit < costs.units().units.size(); ++unit)
         sums.push_back(sums.back() +
                        costs.unitSeconds(shape, unit, size).total());
     }
-    return sums[end] - sums[begin];
+    return sums;
   }
 
   // The slowest stage computes all microbatches, after the first one's way to
   // it and before the last one's way back: at best over the fastest others.
   double boundOf(const Grid &grid, llvm::ArrayRef<unsigned> ends) {
-    std::vector<unsigned> cuts = cutsOf(grid);
+    const std::vector<unsigned> &cuts = cutsOf(grid);
+    llvm::SmallVector<llvm::ArrayRef<double>> sums;
+    for (unsigned index : grid.classes)
+      sums.push_back(unitSums(*shapes[index][grid.tp], grid.microbatch_size));
     double microbatches = static_cast<double>(options.global_batch /
                                               (grid.microbatch_size * grid.dp));
     double before = 0, bound = 0;
     for (unsigned stage = 0; stage < grid.pp; ++stage) {
       double slowest = 0, fastest = std::numeric_limits<double>::infinity();
       unsigned begin = 0;
-      for (auto [index, end] : llvm::zip_equal(grid.classes, ends)) {
+      for (auto [sum, end] : llvm::zip_equal(sums, ends)) {
         if (meets(grid, stage, begin, end)) {
-          double seconds =
-              stageSeconds(*shapes[index][grid.tp], grid.microbatch_size,
-                           cuts[stage], cuts[stage + 1]);
+          double seconds = sum[cuts[stage + 1]] - sum[cuts[stage]];
           slowest = std::max(slowest, seconds);
           fastest = std::min(fastest, seconds);
         }
@@ -225,8 +231,8 @@ private:
   }
 
   // Every class that a stage meets must hold it.
-  bool fits(const Grid &grid) const {
-    std::vector<unsigned> cuts = cutsOf(grid);
+  bool fits(const Grid &grid) {
+    const std::vector<unsigned> &cuts = cutsOf(grid);
     int64_t microbatches =
         options.global_batch / (grid.microbatch_size * grid.dp);
     double owned = options.state_owner == "spread" ? 1.0 / grid.dp : 0;
@@ -246,7 +252,7 @@ private:
     return true;
   }
 
-  ResolvedPlan place(const Grid &grid) const {
+  ResolvedPlan place(const Grid &grid) {
     // Rows of tp devices in one node.
     std::vector<std::vector<unsigned>> rows;
     for (unsigned index : grid.classes) {
@@ -256,7 +262,7 @@ private:
           rows.emplace_back(entry.devices.begin() + node + i,
                             entry.devices.begin() + node + i + grid.tp);
     }
-    std::vector<unsigned> cuts = cutsOf(grid);
+    const std::vector<unsigned> &cuts = cutsOf(grid);
     ResolvedPlan plan;
     for (unsigned r = 0; r < grid.dp; ++r) {
       ResolvedReplica &replica = plan.replicas.emplace_back();
@@ -283,7 +289,10 @@ private:
   unsigned extents = 1;
   /// Of each class, by tensor-parallel extent.
   std::vector<std::vector<std::optional<unsigned>>> shapes;
-  std::map<std::pair<unsigned, int64_t>, std::vector<double>> known;
+  /// By shape and microbatch size.
+  std::map<std::pair<unsigned, int64_t>, std::vector<double>> knownSums;
+  /// By number of stages, and whether the first are the longer ones.
+  std::map<std::pair<unsigned, bool>, std::vector<unsigned>> knownCuts;
   std::vector<Grid> grids;
 };
 

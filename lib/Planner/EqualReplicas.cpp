@@ -23,7 +23,7 @@ class DevicesProgram {
 public:
   DevicesProgram(const TemplateSpace &space, StageTables &tables,
                  const ClassCounts &devices)
-      : tables(tables), devices(devices) {
+      : space(space), tables(tables), devices(devices) {
     size_t states = 1;
     for (unsigned count : devices) {
       strides.push_back(states);
@@ -31,18 +31,42 @@ public:
     }
     tails.resize(states);
     for (auto [index, variant] : llvm::enumerate(tables.variants())) {
-      Choice choice = {static_cast<unsigned>(index), 0,
-                       ClassCounts(devices.size())};
-      bool fits = true;
+      Choice choice = {
+          static_cast<unsigned>(index), 0, ClassCounts(devices.size()), {}};
       for (const StageShape::Part &part :
            space.costs.shapes()[variant.shape].parts) {
         choice.need[part.machine_class] += part.count;
         choice.offset += part.count * strides[part.machine_class];
-        fits &= part.count <= devices[part.machine_class];
       }
-      if (fits)
+      if (isPartOf(choice.need, devices))
         choices.push_back(std::move(choice));
     }
+    findChoices();
+  }
+
+  /// No stages of these devices have a shorter period: what its units take of
+  /// all devices' speed is no more than there is.
+  double leastPeriod() const {
+    auto speedOf = [&](const ClassCounts &counts) {
+      double sum = 0;
+      for (auto [index, count] : llvm::enumerate(counts))
+        sum += count * space.costs.machines()
+                           .kinds[space.costs.classes()[index].kind]
+                           .flops_per_s;
+      return sum;
+    };
+    std::vector<double> speeds;
+    for (const Choice &choice : choices)
+      speeds.push_back(speedOf(choice.need));
+    double sum = 0;
+    for (unsigned kind = 0; kind < tables.kindCount(); ++kind) {
+      double least = std::numeric_limits<double>::infinity();
+      llvm::ArrayRef<double> times = tables.kindSeconds(kind);
+      for (auto [choice, speed] : llvm::zip_equal(choices, speeds))
+        least = std::min(least, speed * times[choice.variant]);
+      sum += least * tables.unitsOfKind(kind);
+    }
+    return choices.empty() ? 0 : sum / speedOf(devices) * (1 - 1e-9);
   }
 
   /// Whether the devices do all units within the period.
@@ -50,16 +74,15 @@ public:
     std::fill(tails.begin(), tails.end(), Tail());
     tails[0].begin = tables.unitCount();
     for (size_t state = 0; state < tails.size(); ++state) {
-      const Tail &tail = tails[state];
-      if (tail.begin == unreached)
+      if (tails[state].begin == unreached)
         continue;
-      if (tail.begin == 0) {
+      if (tails[state].begin == 0) {
         reached = state;
         return true;
       }
-      for (const Choice &choice : choices)
-        if (isThere(state, choice))
-          extend(state, choice, period_s);
+      for (unsigned index = firstChoices[state];
+           index < firstChoices[state + 1]; ++index)
+        extend(state, choices[choicesOfStates[index]], period_s);
     }
     return false;
   }
@@ -91,45 +114,80 @@ private:
     unsigned variant;
     size_t offset;
     ClassCounts need;
+    /// By depth, as StageTables::nearestBegins(); empty: not asked yet.
+    std::vector<llvm::ArrayRef<uint16_t>> nearest;
   };
 
-  bool isThere(size_t state, const Choice &choice) const {
-    for (size_t index = 0; index < devices.size(); ++index)
-      if (choice.need[index] &&
-          state / strides[index] % (devices[index] + 1) + choice.need[index] >
-              devices[index])
-        return false;
-    return true;
+  static bool isPartOf(const ClassCounts &some, const ClassCounts &all) {
+    return llvm::all_of(llvm::zip_equal(some, all), [](auto pair) {
+      return std::get<0>(pair) <= std::get<1>(pair);
+    });
   }
 
-  void extend(size_t state, const Choice &choice, double period_s) {
+  /// Which choices what is left beside each state has devices for.
+  void findChoices() {
+    ClassCounts left = devices;
+    for (size_t state = 0; state < tails.size(); ++state) {
+      firstChoices.push_back(choicesOfStates.size());
+      for (auto [index, choice] : llvm::enumerate(choices))
+        if (isPartOf(choice.need, left))
+          choicesOfStates.push_back(index);
+      for (size_t digit = 0; digit < left.size(); ++digit) {
+        if (left[digit]-- > 0)
+          break;
+        left[digit] = devices[digit];
+      }
+    }
+    firstChoices.push_back(choicesOfStates.size());
+  }
+
+  llvm::ArrayRef<uint16_t> nearestBegins(Choice &choice, unsigned depth) {
+    if (choice.nearest.size() <= depth)
+      choice.nearest.resize(depth + 1);
+    if (choice.nearest[depth].empty())
+      choice.nearest[depth] = tables.nearestBegins(choice.variant, depth);
+    return choice.nearest[depth];
+  }
+
+  void extend(size_t state, Choice &choice, double period_s) {
     const Tail &tail = tails[state];
+    Tail &place = tails[state + choice.offset];
+    // So many units at least, or the place is better as it is.
+    unsigned most = tail.begin - 1;
+    if (place.begin != unreached) {
+      bool isShallower = tail.depth + 1 < place.depth;
+      if (place.begin == 0 && !isShallower)
+        return;
+      most = std::min(most, isShallower ? place.begin : place.begin - 1);
+    }
+    unsigned nearest = nearestBegins(choice, tail.depth + 1)[tail.begin];
+    if (nearest > most)
+      return;
     const StageTables::Variant &variant = tables.variants()[choice.variant];
-    llvm::ArrayRef<uint16_t> furthest =
-        tables.furthestEnds(choice.variant, tail.depth + 1);
     double room = period_s;
     if (state != 0)
       room -= tables
                   .transfer(tail.begin, variant.group,
                             tables.variants()[tail.variant].group)
                   .total();
-    unsigned begin = tail.begin;
-    while (begin > 0 &&
-           variant.total_s[tail.begin] - variant.total_s[begin - 1] <= room &&
-           furthest[begin - 1] >= tail.begin)
-      --begin;
-    if (begin == tail.begin)
+    auto isWithin = [&](unsigned begin) {
+      return variant.total_s[tail.begin] - variant.total_s[begin] <= room;
+    };
+    if (!isWithin(most))
       return;
-    Tail &place = tails[state + choice.offset];
-    if (place.begin == unreached || begin < place.begin ||
-        (begin == place.begin && tail.depth + 1 < place.depth))
-      place = {begin, tail.depth + 1, choice.variant, state};
+    unsigned begin = most;
+    while (begin > nearest && isWithin(begin - 1))
+      --begin;
+    place = {begin, tail.depth + 1, choice.variant, state};
   }
 
+  const TemplateSpace &space;
   StageTables &tables;
   const ClassCounts &devices;
   std::vector<size_t> strides;
   std::vector<Choice> choices;
+  /// Of each state, from the one number to the next.
+  std::vector<unsigned> firstChoices, choicesOfStates;
   std::vector<Tail> tails; ///< of each part of the devices
   size_t reached = 0;
 };
@@ -146,9 +204,10 @@ std::optional<Template> fitDevices(const TemplateSpace &space,
   Template made;
   made.microbatch_size = microbatchSize;
   made.stages = program.stages();
+  double least = program.leastPeriod();
   while (high - low > periodTolerance * high) {
     double middle = (low + high) / 2;
-    if (program.fits(middle)) {
+    if (middle >= least && program.fits(middle)) {
       high = middle;
       made.stages = program.stages();
     } else {

@@ -14,6 +14,17 @@ static constexpr double never = std::numeric_limits<double>::infinity();
 // what is left keeps bounds without stages from being too low.
 static constexpr double usedCharge = 0.75, mostUsedCharge = 0.98;
 
+IntervalProgram::IntervalProgram(const TemplateSpace &space,
+                                 int64_t globalBatch,
+                                 const DevicePrices &prices)
+    : space(space), globalBatch(globalBatch), prices(prices) {
+  for (const StageShape &shape : space.costs.shapes()) {
+    double &price = shapePrices.emplace_back(0);
+    for (const StageShape::Part &part : shape.parts)
+      price += part.count * prices.of_class[part.machine_class];
+  }
+}
+
 void IntervalProgram::start(const StageTables &tables,
                             const TemplateSearch::Interval &interval,
                             const Objective &objective) {
@@ -34,16 +45,12 @@ void IntervalProgram::start(const StageTables &tables,
       (prices.of_replica + prices.ofSize(shortestPeriod(tables) / high_s));
   fixed_s = objective.microbatch_s * replicaCharge;
   cheapestCharge = never;
+  charges.clear();
   charge_s.clear();
-  std::vector<double> charges;
   for (const StageTables::Variant &variant : tables.variants()) {
-    double price = 0;
-    for (const StageShape::Part &part :
-         space.costs.shapes()[variant.shape].parts)
-      price += part.count * prices.of_class[part.machine_class];
-    charges.push_back(microbatches * price);
+    charges.push_back(microbatches * shapePrices[variant.shape]);
     charge_s.push_back(objective.microbatch_s * charges.back());
-    cheapestCharge = std::min(cheapestCharge, microbatches * price);
+    cheapestCharge = std::min(cheapestCharge, charges.back());
   }
   bothEnds = oneEnd = 0;
   if (hasTimes && drainsEarly)
@@ -135,11 +142,11 @@ double IntervalProgram::shortestPeriod(const StageTables &tables) {
     sizes.push_back(size);
   }
   double period = 0;
-  for (unsigned unit = 0; unit < tables.unitCount(); ++unit) {
+  for (unsigned kind = 0; kind < tables.kindCount(); ++kind) {
     double least = never;
-    for (auto [size, time] : llvm::zip_equal(sizes, tables.unitSeconds(unit)))
+    for (auto [size, time] : llvm::zip_equal(sizes, tables.kindSeconds(kind)))
       least = std::min(least, size * time);
-    period += least;
+    period += least * tables.unitsOfKind(kind);
   }
   shortestPeriods.push_back({&tables, period});
   return period;
@@ -170,15 +177,25 @@ void IntervalProgram::boundFluid(const StageTables &tables) {
     }
     factors.push_back(factor < never ? factor : 0);
   }
-  fluid_s.assign(units + 1, 0);
-  for (unsigned unit = units; unit-- > 0;) {
-    llvm::ArrayRef<double> times = tables.unitSeconds(unit);
-    double least = never;
-    for (unsigned variant = 0; variant < variants; ++variant)
-      if (times[variant] <= high_s)
-        least = std::min(least, times[variant] * factors[variant]);
-    fluid_s[unit] = fluid_s[unit + 1] + least;
-  }
+  kind_s.clear();
+  for (unsigned kind = 0; kind < tables.kindCount(); ++kind)
+    kind_s.push_back(leastOnAny(tables, kind, factors));
+  fluid_s.resize(units + 1);
+  fluid_s[units] = 0;
+  for (unsigned unit = units; unit-- > 0;)
+    fluid_s[unit] = fluid_s[unit + 1] + kind_s[tables.kindOf(unit)];
+}
+
+/// Of the seconds of a unit on the variants that may have it, each at a price,
+/// the least. Sums of units are compared elsewhere, which differ in their last
+/// bits.
+double IntervalProgram::leastOnAny(const StageTables &tables, unsigned kind,
+                                   llvm::ArrayRef<double> factors) const {
+  double least = never;
+  for (auto [time, factor] : llvm::zip_equal(tables.kindSeconds(kind), factors))
+    if (time <= high_s * (1 + 1e-12))
+      least = std::min(least, time * factor);
+  return least;
 }
 
 // The period is counted off once, which it is a large part of where there are
@@ -195,14 +212,9 @@ double IntervalProgram::fluidBound(const StageTables &tables,
   if (!overlap || longestPart == 0)
     return bound;
   double fewest = replicaCharge;
-  for (unsigned unit = 0; unit < units; ++unit) {
-    llvm::ArrayRef<double> times = tables.unitSeconds(unit);
-    double least = never;
-    for (unsigned variant = 0; variant < variants; ++variant)
-      if (times[variant] <= high_s)
-        least = std::min(least, times[variant] / high_s * charge_s[variant]);
-    fewest += least / low_s;
-  }
+  for (unsigned kind = 0; kind < tables.kindCount(); ++kind)
+    fewest += leastOnAny(tables, kind, charge_s) * tables.unitsOfKind(kind) /
+              high_s / low_s;
   if (fewest <= 1)
     return bound;
   double part = 1 - 1 / fewest;
@@ -250,6 +262,8 @@ void IntervalProgram::boundPrefixes(StageTables &tables, int64_t inFlight) {
   before_s.assign((units + 1) * 2, never);
   beforeBy_s.assign((units + 1) * variants * 2, never);
   windows.resize(variants);
+  windowRoom.resize(std::max<size_t>(windowRoom.size(), 5 * variants * units));
+  SlidingMinimum::Entry *room = windowRoom.data();
   for (auto [variant, made] : llvm::enumerate(tables.variants())) {
     Window &window = windows[variant];
     window.total_s = made.total_s.data();
@@ -262,8 +276,10 @@ void IntervalProgram::boundPrefixes(StageTables &tables, int64_t inFlight) {
     window.firstShort = 1;
     for (SlidingMinimum *minimum :
          {&window.shortOnes, &window.longOnes, &window.longest,
-          &window.shortBehind, &window.longBehind})
-      minimum->reset(units);
+          &window.shortBehind, &window.longBehind}) {
+      minimum->reset(room);
+      room += units;
+    }
   }
   for (unsigned end = 1; end <= units; ++end) {
     bool isAny = false;
@@ -289,70 +305,84 @@ bool IntervalProgram::extendPrefix(StageTables &tables, unsigned end,
   Window &window = windows[variant];
   const StageCosts &cost = costs[variant];
   const double *total_s = window.total_s;
-  const double end_s = total_s[end];
+  const double end_s = total_s[end], low = low_s, high = high_s;
+  const bool areApart = overlap;
   auto isOut = [&](unsigned begin) {
     double time = end_s - total_s[begin];
-    return time > high_s || window.furthest[begin] < end ||
+    return time > high || window.furthest[begin] < end ||
            (window.ends && (window.ends[begin] < end ||
-                            (time >= low_s && window.endsOfLong[begin] < end)));
+                            (time >= low && window.endsOfLong[begin] < end)));
   };
-  while (window.first < end && isOut(window.first))
-    ++window.first;
-  if (window.first == end)
+  unsigned first = window.first;
+  while (first < end && isOut(first))
+    ++first;
+  window.first = first;
+  if (first == end)
     return false;
   // A stage of a line costs that much more than the units before it and the
   // line at its end.
   auto push = [&](SlidingMinimum &minimum, const Line &line, unsigned begin,
-                  bool had) {
-    double before_s = arrivalAt(begin, window.group, had).cost_s;
+                  double before_s) {
     if (before_s < never)
       minimum.push(begin, before_s - line.slope * total_s[begin]);
   };
   // The unit before `end` may begin a stage.
+  const Arrival *begins = &arrivals[window.group * 2];
+  const size_t next = groups * 2;
   if (unsigned begin = end - 1) {
-    push(window.shortOnes, cost.shortOne, begin, false);
-    push(window.shortBehind, cost.shortOneBehind, begin, true);
+    const Arrival *arrival = begins + begin * next;
+    push(window.shortOnes, cost.shortOne, begin, arrival[false].cost_s);
+    push(window.shortBehind, cost.shortOneBehind, begin, arrival[true].cost_s);
   }
-  for (; window.firstShort < end &&
-         (end_s - total_s[window.firstShort] >= low_s || !overlap);
-       ++window.firstShort) {
-    push(window.longOnes, cost.longOne, window.firstShort, false);
-    push(window.longest, cost.longest, window.firstShort, false);
-    push(window.longBehind, cost.longOneBehind, window.firstShort, true);
+  unsigned firstShort = window.firstShort;
+  for (; firstShort < end && (end_s - total_s[firstShort] >= low || !areApart);
+       ++firstShort) {
+    const Arrival *arrival = begins + firstShort * next;
+    push(window.longOnes, cost.longOne, firstShort, arrival[false].cost_s);
+    push(window.longest, cost.longest, firstShort, arrival[false].cost_s);
+    push(window.longBehind, cost.longOneBehind, firstShort,
+         arrival[true].cost_s);
   }
+  window.firstShort = firstShort;
   // The cheapest stage without and with the longest one up to it.
-  Prefix least[2] = {{never, 0, 0, false}, {never, 0, 0, false}};
-  auto take = [&](bool has, double cost, unsigned begin, bool had) {
-    if (cost < least[has].cost_s)
-      least[has] = {cost, static_cast<uint16_t>(begin),
-                    static_cast<uint16_t>(variant), had};
+  struct Cheapest {
+    double cost_s = never;
+    unsigned begin = 0;
+    bool had_longest = false;
+  } without, with;
+  auto take = [&](Cheapest &least, double cost_s, unsigned begin, bool had) {
+    if (cost_s < least.cost_s)
+      least = {cost_s, begin, had};
   };
-  auto takeLeast = [&](SlidingMinimum &minimum, unsigned from, const Line &line,
-                       bool has, bool had) {
-    minimum.dropBefore(from);
-    if (!minimum.empty())
-      take(has, minimum.key() + line.at(end_s), minimum.index(), had);
-  };
-  if (window.first == 0) {
+  if (first == 0) {
     double rest_s = hasRest ? tables.restSeconds(variant, end) : 0;
-    take(false, costBefore(variant, end_s) + rest_s, 0, false);
-    if (end_s >= low_s || !overlap)
-      take(true, cost.longest.at(end_s) + rest_s, 0, false);
+    take(without, costBefore(variant, end_s) + rest_s, 0, false);
+    if (end_s >= low || !areApart)
+      take(with, cost.longest.at(end_s) + rest_s, 0, false);
   }
-  unsigned firstShort = std::max(window.first, window.firstShort);
-  takeLeast(window.shortOnes, firstShort, cost.shortOne, false, false);
-  takeLeast(window.longOnes, window.first, cost.longOne, false, false);
-  takeLeast(window.longest, window.first, cost.longest, true, false);
-  takeLeast(window.shortBehind, firstShort, cost.shortOneBehind, true, true);
-  takeLeast(window.longBehind, window.first, cost.longOneBehind, true, true);
-  if (least[false].cost_s == never && least[true].cost_s == never)
+  auto takeLeast = [&](Cheapest &least, SlidingMinimum &minimum, unsigned from,
+                       const Line &line, bool had) {
+    if (const SlidingMinimum::Entry *entry = minimum.least(from))
+      take(least, entry->key + line.at(end_s), entry->index, had);
+  };
+  firstShort = std::max(first, firstShort);
+  takeLeast(without, window.shortOnes, firstShort, cost.shortOne, false);
+  takeLeast(without, window.longOnes, first, cost.longOne, false);
+  takeLeast(with, window.longest, first, cost.longest, false);
+  takeLeast(with, window.shortBehind, firstShort, cost.shortOneBehind, true);
+  takeLeast(with, window.longBehind, first, cost.longOneBehind, true);
+  if (without.cost_s == never && with.cost_s == never)
     return false;
-  for (bool has : {false, true}) {
-    beforeBy(end, variant, has) = least[has].cost_s;
-    Prefix &place = prefixAt(end, window.group, has);
-    if (least[has].cost_s < place.cost_s)
-      place = least[has];
-  }
+  Prefix *places = &prefixAt(end, window.group, false);
+  double *beforeBy_s = &beforeBy(end, variant, false);
+  auto keep = [&](bool has, const Cheapest &least) {
+    beforeBy_s[has] = least.cost_s;
+    if (least.cost_s < places[has].cost_s)
+      places[has] = {least.cost_s, static_cast<uint16_t>(least.begin),
+                     static_cast<uint16_t>(variant), least.had_longest};
+  };
+  keep(false, without);
+  keep(true, with);
   return true;
 }
 
@@ -399,8 +429,7 @@ bool IntervalProgram::readPrefix(StageTables &tables,
     const Prefix &made = prefixAt(end, group, has);
     const StageTables::Variant &variant = tables.variants()[made.variant];
     stages.push_back({made.begin, end, variant.shape, variant.recompute});
-    isLegal &=
-        tables.furthestEnds(made.variant, inFlightAt(depth))[made.begin] >= end;
+    isLegal &= tables.canHold(made.variant, made.begin, end, inFlightAt(depth));
     if (!overlap) {
       double time = variant.total_s[end] - variant.total_s[made.begin];
       if (next)

@@ -30,38 +30,33 @@ namespace autohet {
 /// The least of keys whose indices lie in a window that only moves on.
 class SlidingMinimum {
 public:
-  /// Empty, with room for `most` pushes.
-  void reset(unsigned most) {
-    entries.resize(std::max<size_t>(entries.size(), most));
-    head = tail = 0;
-  }
-  void push(unsigned index, double key) {
-    while (tail > head && entries[tail - 1].key >= key)
-      --tail;
-    entries[tail++] = {key, index};
-  }
-  void dropBefore(unsigned index) {
-    while (head < tail && entries[head].index < index)
-      ++head;
-  }
-  bool empty() const { return head == tail; }
-  double key() const { return entries[head].key; }
-  unsigned index() const { return entries[head].index; }
-
-private:
   struct Entry {
     double key;
     unsigned index;
   };
-  std::vector<Entry> entries; ///< keys and indices rise in [head, tail)
-  unsigned head = 0, tail = 0;
+
+  /// Empty, with room for all pushes.
+  void reset(Entry *room) { first = last = room; }
+  void push(unsigned index, double key) {
+    while (last > first && last[-1].key >= key)
+      --last;
+    *last++ = {key, index};
+  }
+  /// Of the indices from `begin` on; null: there is none.
+  const Entry *least(unsigned begin) {
+    while (first < last && first->index < begin)
+      ++first;
+    return first < last ? first : nullptr;
+  }
+
+private:
+  Entry *first = nullptr, *last = nullptr; ///< keys and indices rise
 };
 
 class IntervalProgram {
 public:
   IntervalProgram(const TemplateSpace &space, int64_t globalBatch,
-                  const DevicePrices &prices)
-      : space(space), globalBatch(globalBatch), prices(prices) {}
+                  const DevicePrices &prices);
 
   /// A bound without stages: the best mixture of rates. Infinity where no
   /// template of all devices is so fast.
@@ -155,6 +150,8 @@ private:
                   const std::vector<TemplateStage> &stages) const;
   double shortestPeriod(const StageTables &tables);
   void boundFluid(const StageTables &tables);
+  double leastOnAny(const StageTables &tables, unsigned kind,
+                    llvm::ArrayRef<double> factors) const;
   void chooseEnds(const StageTables &tables, double usedCharge);
   StageCosts costsOf(double charge_s, double chargeSlope) const;
   double costBefore(unsigned variant, double time) const {
@@ -211,6 +208,7 @@ private:
   const TemplateSpace &space;
   int64_t globalBatch;
   const DevicePrices &prices;
+  std::vector<double> shapePrices; ///< of each shape's devices
 
   double low_s = 0, high_s = 0, fixed_s = 0;
   bool overlap = true;
@@ -226,11 +224,13 @@ private:
   /// Of the time behind the longest stage, whose forward is no longer than
   /// that: see chooseEnds().
   double bothEnds = 1, oneEnd = 0, forward_s = 0;
-  std::vector<double> charge_s;  ///< of each variant
+  std::vector<double> charges;   ///< of each variant, in microbatches
+  std::vector<double> charge_s;  ///< the same at the price of one
   std::vector<StageCosts> costs; ///< of each variant
   std::vector<std::pair<const StageTables *, double>> shortestPeriods;
   /// What units [unit, …) cost at least, in any stages.
   std::vector<double> fluid_s;
+  std::vector<double> kind_s; ///< of a unit of each kind
 
   /// Of one variant in boundPrefixes().
   struct Window {
@@ -244,6 +244,7 @@ private:
     SlidingMinimum shortOnes, longOnes, longest, shortBehind, longBehind;
   };
   std::vector<Window> windows;
+  std::vector<SlidingMinimum::Entry> windowRoom;
   ExchangeLimits limits;
   std::vector<Prefix> prefixes;
   std::vector<Arrival> arrivals;

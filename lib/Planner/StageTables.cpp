@@ -5,6 +5,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <limits>
+#include <map>
 
 namespace autohet {
 
@@ -49,9 +50,7 @@ StageTables::StageTables(const TemplateSpace &space, int64_t microbatchSize)
   for (double seconds : fastest)
     shortest_s = std::max(shortest_s, seconds);
 
-  for (unsigned unit = 0; unit < count; ++unit)
-    for (const Variant &variant : allVariants)
-      unit_s.push_back(variant.total_s[unit + 1] - variant.total_s[unit]);
+  findKinds();
   for (unsigned cut = 0; cut <= count; ++cut)
     for (unsigned from = 0; from < groups; ++from)
       for (unsigned to = 0; to < groups; ++to) {
@@ -92,8 +91,34 @@ StageTables::StageTables(const TemplateSpace &space, int64_t microbatchSize)
   for (const PassSeconds &transfer : transfers)
     longestTransfer_s = std::max(longestTransfer_s, transfer.total());
   longest_s += longestTransfer_s;
+  inFlights.resize(allVariants.size());
   furthest.resize(allVariants.size());
+  nearest.resize(allVariants.size());
   rest_s.assign(allVariants.size() * (count + 1), -1);
+}
+
+// Layers repeat. Sums differ in their last bits, so what was added to them is
+// compared.
+void StageTables::findKinds() {
+  std::map<std::vector<double>, unsigned> known;
+  for (unsigned unit = 0; unit < count; ++unit) {
+    std::vector<double> seconds;
+    for (const Variant &variant : allVariants) {
+      double total =
+          space.costs.unitSeconds(variant.shape, unit, microbatchSize).total();
+      if (variant.recompute)
+        total +=
+            space.costs.recomputeSeconds(variant.shape, unit, microbatchSize);
+      seconds.push_back(total);
+    }
+    auto [place, isNew] = known.try_emplace(seconds, kindSizes.size());
+    if (isNew) {
+      kindSizes.push_back(0);
+      llvm::append_range(unit_s, seconds);
+    }
+    kinds.push_back(place->second);
+    ++kindSizes[place->second];
+  }
 }
 
 void StageTables::findForwardPart(Variant &variant) const {
@@ -121,12 +146,19 @@ double StageTables::longestForward(double stage_s) const {
   return longest;
 }
 
-int64_t StageTables::mostInFlight(unsigned variant, unsigned begin,
-                                  unsigned end) const {
-  return space.costs.mostInFlight({begin, end, allVariants[variant].shape,
-                                   microbatchSize,
-                                   allVariants[variant].recompute},
-                                  space.ownedAtBest());
+uint16_t StageTables::mostInFlight(unsigned variant, unsigned begin,
+                                   unsigned end) {
+  std::vector<uint16_t> &known = inFlights[variant];
+  if (known.empty())
+    known.assign(count * count, notAsked);
+  uint16_t &most = known[begin * count + end - 1];
+  if (most == notAsked)
+    most = std::min<int64_t>(
+        mostKnown, space.costs.mostInFlight(
+                       {begin, end, allVariants[variant].shape, microbatchSize,
+                        allVariants[variant].recompute},
+                       space.ownedAtBest()));
+  return most;
 }
 
 llvm::ArrayRef<uint16_t> StageTables::furthestEnds(unsigned variant,
@@ -141,13 +173,32 @@ llvm::ArrayRef<uint16_t> StageTables::furthestEnds(unsigned variant,
   unsigned end = 0;
   for (unsigned begin = 0; begin < count; ++begin) {
     end = std::max(end, begin);
-    while (end > begin && mostInFlight(variant, begin, end) < inFlight)
+    while (end > begin && !canHold(variant, begin, end, inFlight))
       --end;
-    while (end < count && mostInFlight(variant, begin, end + 1) >= inFlight)
+    while (end < count && canHold(variant, begin, end + 1, inFlight))
       ++end;
     ends.push_back(end);
   }
   return ends;
+}
+
+llvm::ArrayRef<uint16_t> StageTables::nearestBegins(unsigned variant,
+                                                    int64_t inFlight) {
+  std::vector<std::vector<uint16_t>> &known = nearest[variant];
+  if (known.size() <= static_cast<size_t>(inFlight))
+    known.resize(inFlight + 1);
+  std::vector<uint16_t> &begins = known[inFlight];
+  if (!begins.empty())
+    return begins;
+  llvm::ArrayRef<uint16_t> ends = furthestEnds(variant, inFlight);
+  // A unit whose stages end earlier is behind all stages that end later.
+  begins.assign(count + 1, 0);
+  for (unsigned begin = 0; begin < count; ++begin)
+    if (ends[begin] < count)
+      begins[ends[begin] + 1] = begin + 1;
+  for (unsigned end = 1; end <= count; ++end)
+    begins[end] = std::max(begins[end], begins[end - 1]);
+  return begins;
 }
 
 double StageTables::restSeconds(unsigned variant, unsigned end) {

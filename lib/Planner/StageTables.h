@@ -35,9 +35,13 @@ public:
   unsigned unitCount() const { return count; }
   unsigned groupCount() const { return groups; }
 
+  /// Units of one kind take equal times on all variants.
+  unsigned kindCount() const { return kindSizes.size(); }
+  unsigned kindOf(unsigned unit) const { return kinds[unit]; }
+  unsigned unitsOfKind(unsigned kind) const { return kindSizes[kind]; }
   /// One unit on each variant.
-  llvm::ArrayRef<double> unitSeconds(unsigned unit) const {
-    return llvm::ArrayRef(unit_s).slice(unit * allVariants.size(),
+  llvm::ArrayRef<double> kindSeconds(unsigned kind) const {
+    return llvm::ArrayRef(unit_s).slice(kind * allVariants.size(),
                                         allVariants.size());
   }
 
@@ -60,6 +64,15 @@ public:
   /// microbatches in flight; the unit itself where there is none. More units
   /// behind never need less memory.
   llvm::ArrayRef<uint16_t> furthestEnds(unsigned variant, int64_t inFlight);
+  /// Whether a stage can have so many microbatches in flight.
+  bool canHold(unsigned variant, unsigned begin, unsigned end,
+               int64_t inFlight) {
+    return std::min<int64_t>(inFlight, mostKnown) <=
+           mostInFlight(variant, begin, end);
+  }
+  /// For each end, the first unit from which on all stages up to there can: the
+  /// end itself where there is none.
+  llvm::ArrayRef<uint16_t> nearestBegins(unsigned variant, int64_t inFlight);
   /// What a step takes beside the pipeline if units [0, end) are the first
   /// stage, at least.
   double restSeconds(unsigned variant, unsigned end);
@@ -70,8 +83,9 @@ public:
   double longestPeriod() const { return longest_s; }
 
 private:
+  void findKinds();
   void findForwardPart(Variant &variant) const;
-  int64_t mostInFlight(unsigned variant, unsigned begin, unsigned end) const;
+  uint16_t mostInFlight(unsigned variant, unsigned begin, unsigned end);
   double askRest(unsigned variant, unsigned end) const;
 
   const TemplateSpace &space;
@@ -79,12 +93,18 @@ private:
   unsigned count, groups = 1;
   double shortest_s = 0, longest_s = 0;
   std::vector<Variant> allVariants;
-  std::vector<double> unit_s;
+  std::vector<unsigned> kinds;     ///< of each unit
+  std::vector<unsigned> kindSizes; ///< of each kind
+  std::vector<double> unit_s;      ///< of each kind, on each variant
   std::vector<PassSeconds> transfers;
   std::vector<double> periods;      ///< of transfers
   std::vector<PassSeconds> slowest; ///< of each cut
+  static constexpr uint16_t notAsked = ~0, mostKnown = notAsked - 1;
+  /// Of each variant: of units [begin, end), at most `mostKnown`. Empty: none
+  /// was asked yet.
+  std::vector<std::vector<uint16_t>> inFlights;
   /// Of each variant, by microbatches in flight; empty: not asked yet.
-  std::vector<std::vector<std::vector<uint16_t>>> furthest;
+  std::vector<std::vector<std::vector<uint16_t>>> furthest, nearest;
   std::vector<double> rest_s; ///< below 0: not asked yet
 };
 

@@ -118,8 +118,7 @@ IntervalProgram::chargeOf(const TemplateSearch::Interval &interval,
                           const std::vector<TemplateStage> &stages) const {
   double price = 0;
   for (const TemplateStage &stage : stages)
-    for (const StageShape::Part &part : space.costs.shapes()[stage.shape].parts)
-      price += part.count * prices.of_class[part.machine_class];
+    price += shapePrices[stage.shape];
   return replicaCharge + price * static_cast<double>(globalBatch) /
                              static_cast<double>(interval.microbatch_size);
 }
