@@ -372,6 +372,16 @@ void Encoder::append(ah_table &table, const std::vector<T> &elements) {
               elements.size() * sizeof(T));
 }
 
+/// The model's value, not the buffer, is what a user knows.
+static LogicalResult tooManyDims(exec::BufferOp op) {
+  InFlightDiagnostic error = emitError(op.getLoc());
+  if (auto name = op.getLoc()->findInstanceOf<NameLoc>())
+    error << "'" << name.getName().getValue() << "': ";
+  return error << "a tensor of shape [" << op.getType().getTensor().getShape()
+               << "] has " << op.getType().getTensor().getRank()
+               << " dims, the most is " << AH_MAX_RANK;
+}
+
 FailureOr<std::string> Encoder::run() {
   if (!program.getSpaceBytes())
     return program.emitOpError(
@@ -381,8 +391,7 @@ FailureOr<std::string> Encoder::run() {
     if (!op.getOffset())
       return op.emitOpError("has no place; run exec-plan-memory first");
     if (op.getType().getTensor().getRank() > AH_MAX_RANK)
-      return op.emitOpError("has rank ") << op.getType().getTensor().getRank()
-                                         << ", the most is " << AH_MAX_RANK;
+      return tooManyDims(op);
     addBuffer(op);
   }
   for (auto op : body.getOps<exec::EventOp>()) {

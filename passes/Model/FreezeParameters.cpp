@@ -1,9 +1,8 @@
-//===- FreezeParameters.cpp - het-freeze-parameters
-//-------------------------===//
+//===- FreezeParameters.cpp - het-freeze-parameters -----------------------===//
 //
 // Takes parameters out of training by name: no gradient, no optimizer state,
 // not in the gradient norm. They stay weights: placed, sharded and saved as
-// before.
+// before. A file may say itself which of its parameters are frozen.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,15 +34,29 @@ struct FreezeParameters
         if (op.isTrained())
           freeze(op);
       });
-    if (all || pattern.empty())
-      return;
+    if (!all && !pattern.empty() && failed(freezeByPattern()))
+      return signalPassFailure();
+    // After the pattern: it may name what is frozen already.
+    llvm::StringSet<> listed;
+    if (auto names =
+            function->getAttrOfType<ArrayAttr>(autohet::kFrozenListAttr))
+      for (auto name : names.getAsRange<StringAttr>())
+        listed.insert(name.getValue());
+    function->removeAttr(autohet::kFrozenListAttr);
+    function.walk([&](ParameterOp op) {
+      if (op.isTrained() && listed.contains(op.getName()))
+        freeze(op);
+    });
+  }
+
+private:
+  LogicalResult freezeByPattern() {
+    func::FuncOp function = getOperation();
     llvm::Regex regex(pattern);
     std::string problem;
-    if (!regex.isValid(problem)) {
-      function.emitError("the pattern of parameters to freeze, '")
-          << pattern << "', is no regular expression: " << problem;
-      return signalPassFailure();
-    }
+    if (!regex.isValid(problem))
+      return function.emitError("the pattern of parameters to freeze, '")
+             << pattern << "', is no regular expression: " << problem;
     auto module = function->getParentOfType<ModuleOp>();
     llvm::StringSet<> named = autohet::findParameters(module, regex);
     bool found = false;
@@ -56,15 +69,14 @@ struct FreezeParameters
       freeze(op);
     });
     if (found)
-      return;
+      return success();
     // A pattern with a slip would silently train what was to be frozen.
     InFlightDiagnostic error =
         function.emitError("no trained parameter matches the pattern '")
         << pattern << "' of parameters to freeze";
     if (auto parameters = function.getOps<ParameterOp>(); !parameters.empty())
       error << "; one is called '" << (*parameters.begin()).getName() << "'";
-    error.report();
-    signalPassFailure();
+    return error;
   }
 
   static void freeze(ParameterOp op) {

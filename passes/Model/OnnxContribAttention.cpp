@@ -16,15 +16,23 @@ using namespace autohet;
 using Results = SmallVectorImpl<Value>;
 using P = het::ComparePredicate;
 
-/// That no operand but `wanted` is given, and no result from `results` on used.
-static LogicalResult refuseOthers(OnnxNode &node, ArrayRef<unsigned> wanted,
+/// That no operand is given behind the first `operands`, whose names are
+/// `others`, and no result from `results` on used.
+static LogicalResult refuseOthers(OnnxNode &node, unsigned operands,
+                                  ArrayRef<StringRef> others,
                                   unsigned results) {
-  for (unsigned i = 0; i < node.numOperands(); ++i)
-    if (node.has(i) && !llvm::is_contained(wanted, i))
-      return node.error() << "operand " << i << " is not supported";
+  for (unsigned i = operands; i < node.numOperands(); ++i)
+    if (node.has(i)) {
+      InFlightDiagnostic error = node.error() << "operand " << i;
+      if (i - operands < others.size())
+        error << ", " << others[i - operands] << ",";
+      return error << " is not supported: past keys and values are tensors of "
+                      "their own length here, and nothing is written into them";
+    }
   for (unsigned i = results; i < node.numResults(); ++i)
     if (node.isUsed(i))
-      return node.error() << "result " << i << " is not supported";
+      return node.error() << "result " << i << " is used, wanted " << results
+                          << " results at most";
   return success();
 }
 
@@ -60,8 +68,9 @@ struct Heads {
 } // namespace
 
 /// The padding mask as numbers that are added to scores [B, N, S, T].
-static FailureOr<Value> paddingMask(OnnxNode &node, unsigned index,
+static FailureOr<Value> paddingMask(OnnxNode &node, const Heads &heads,
                                     ArrayRef<int64_t> scores, Type element) {
+  unsigned index = heads.mask;
   OnnxMath math(node);
   ArrayRef<int64_t> shape = node.shape(index);
   int64_t batch = scores[0], queries = scores[2], keys = scores[3];
@@ -82,11 +91,19 @@ static FailureOr<Value> paddingMask(OnnxNode &node, unsigned index,
     Value mask = node.reshape(
         node.operand(index), {batch, 1, shape.size() == 3 ? queries : 1, keys});
     visible = math.compare(P::gt, mask, 0);
+  } else if (shape.size() == 4 && shape[0] == batch && shape[1] == 1 &&
+             shape[2] == shape[3] &&
+             shape[2] >= std::max(heads.past + queries, keys)) {
+    // Megatron's: of all places there can be, those that there are.
+    Value rows = math.slice(node.operand(index), 2, heads.past, queries);
+    visible = math.compare(P::gt, math.slice(rows, 3, 0, keys), 0);
   } else {
     return node.error() << "mask is " << node.type(index) << ", wanted ["
                         << batch << "], [" << 2 * batch << "], [" << batch
-                        << ", " << keys << "] or [" << batch << ", " << queries
-                        << ", " << keys << "]";
+                        << ", " << keys << "], [" << batch << ", " << queries
+                        << ", " << keys << "] or [" << batch
+                        << ", 1, M, M] with M of "
+                        << std::max(heads.past + queries, keys) << " and more";
   }
   return math.select(
       visible, math.splat({}, element, 0),
@@ -126,7 +143,7 @@ static FailureOr<Value> attend(OnnxNode &node, const Heads &heads) {
                         << " keys";
   Value mask;
   if (node.has(heads.mask)) {
-    auto given = paddingMask(node, heads.mask, scores, element);
+    auto given = paddingMask(node, heads, scores, element);
     if (failed(given))
       return failure();
     mask = *given;
@@ -147,7 +164,7 @@ static LogicalResult convertAttention(OnnxNode &node, Results &results) {
   for (unsigned i : {0, 1})
     if (failed(node.needFloats(i)))
       return failure();
-  if (failed(refuseOthers(node, {0, 1, 2, 3, 4, 5}, 2)))
+  if (failed(refuseOthers(node, 6, {"past_sequence_length"}, 2)))
     return failure();
   for (StringRef field : {"do_rotary", "past_present_share_buffer"})
     if (node.intField(field, 0))
@@ -221,7 +238,8 @@ static LogicalResult convertMultiHead(OnnxNode &node, Results &results) {
   for (unsigned i : {0, 1, 2})
     if (failed(node.needFloats(i)))
       return failure();
-  if (failed(refuseOthers(node, {0, 1, 2, 3, 4, 5, 6, 7}, 3)))
+  if (failed(refuseOthers(node, 8,
+                          {"past_sequence_length", "cache_indirection"}, 3)))
     return failure();
   int64_t count = node.intField("num_heads", 0);
   OnnxMath math(node);
@@ -518,7 +536,7 @@ static Value attendInSteps(OnnxNode &node, const Groups &groups, Value visible,
 
 static LogicalResult convertGroupQuery(OnnxNode &node, Results &results) {
   if (failed(node.needFloats(0)) ||
-      failed(refuseOthers(node, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 3)))
+      failed(refuseOthers(node, 12, {"k_scale", "v_scale"}, 3)))
     return failure();
   for (StringRef field : {"k_quant_type", "v_quant_type"})
     if (node.stringField(field, "NONE") != "NONE")

@@ -45,6 +45,42 @@ static bool repeatsRows(ArrayRef<int64_t> values, ArrayRef<int64_t> shape) {
   });
 }
 
+/// The places of what is not 0, of a constant: how many, only data say
+/// otherwise. Exporters write 0, 1, 2 ... as the places of ones.
+static LogicalResult convertNonZero(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(1)))
+    return failure();
+  DenseElementsAttr elements;
+  if (!matchPattern(node.operand(0), m_Constant(&elements)))
+    return node.notConstant(0, "input");
+  SmallVector<int64_t> found;
+  auto keep = [&](auto values, auto isZero) {
+    for (auto [i, value] : llvm::enumerate(values))
+      if (!isZero(value))
+        found.push_back(i);
+  };
+  if (isa<FloatType>(elements.getElementType()))
+    keep(elements.getValues<APFloat>(),
+         [](const APFloat &value) { return value.isZero(); });
+  else
+    keep(elements.getValues<APInt>(),
+         [](const APInt &value) { return value.isZero(); });
+  ArrayRef<int64_t> shape = node.shape(0);
+  SmallVector<int64_t> places;
+  int64_t inner = elements.getNumElements();
+  for (int64_t extent : shape) {
+    inner /= std::max<int64_t>(extent, 1);
+    for (int64_t place : found)
+      places.push_back(place / inner % extent);
+  }
+  auto type = RankedTensorType::get({node.rank(0), int64_t(found.size())},
+                                    node.builder().getI64Type());
+  results.push_back(het::ConstantOp::create(
+      node.builder(), node.loc(),
+      DenseElementsAttr::get(type, ArrayRef<int64_t>(places))));
+  return success();
+}
+
 static LogicalResult convertGather(OnnxNode &node, Results &results) {
   if (failed(node.needOperands(2)))
     return failure();
@@ -188,6 +224,7 @@ static LogicalResult convertTrilu(OnnxNode &node, Results &results) {
 }
 
 void autohet::addIndexHandlers(OnnxHandlers &handlers) {
+  handlers["NonZero"] = convertNonZero;
   handlers["Gather"] = convertGather;
   handlers["GatherND"] = convertGatherNd;
   handlers["Trilu"] = convertTrilu;

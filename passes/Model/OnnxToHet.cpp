@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OnnxToHet.h"
+#include "autohet/Passes/Model/Parameters.h"
 #include "autohet/Passes/Model/Passes.h"
 #include "autohet/Passes/Model/Pipeline.h"
 
@@ -29,12 +30,6 @@ static bool isGraph(func::FuncOp function) {
     if (function.getArgAttr(i, onnx::kNameAttr))
       return true;
   return !function.getOps<onnx::NodeOp>().empty();
-}
-
-/// "Add", or "com.microsoft::FastGelu" of another domain than ai.onnx.
-static std::string qualifiedName(onnx::NodeOp node) {
-  std::string domain = node.getDomain() ? (*node.getDomain() + "::").str() : "";
-  return domain + node.getOpType().str();
 }
 
 namespace {
@@ -68,7 +63,6 @@ struct OnnxToHet : autohet::impl::OnnxToHetBase<OnnxToHet> {
 
 private:
   LogicalResult convert(func::FuncOp graph);
-  LogicalResult findUnsupported(func::FuncOp graph);
   LogicalResult bindDims(func::FuncOp graph);
   FailureOr<func::FuncOp> createFunction(func::FuncOp graph);
 
@@ -83,32 +77,6 @@ private:
 };
 
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// What cannot be converted at all
-//===----------------------------------------------------------------------===//
-
-LogicalResult OnnxToHet::findUnsupported(func::FuncOp graph) {
-  // All of them at once: a user with three unknown ops wants to know of three.
-  llvm::MapVector<StringAttr, unsigned> counts;
-  Location first = graph.getLoc();
-  for (auto node : graph.getOps<onnx::NodeOp>()) {
-    std::string name = qualifiedName(node);
-    if (handlers.count(name))
-      continue;
-    if (counts.empty())
-      first = node.getLoc();
-    ++counts[StringAttr::get(&getContext(), name)];
-  }
-  if (counts.empty())
-    return success();
-  InFlightDiagnostic diagnostic = emitError(first)
-                                  << "the model has unsupported ops: ";
-  llvm::interleaveComma(counts, diagnostic, [&](auto &entry) {
-    diagnostic << entry.first.getValue() << " (" << entry.second << ")";
-  });
-  return failure();
-}
 
 //===----------------------------------------------------------------------===//
 // Dims
@@ -390,7 +358,7 @@ LogicalResult OnnxConversion::convertBody(Region &body,
 
 LogicalResult OnnxToHet::convert(func::FuncOp graph) {
   bound.clear();
-  if (failed(findUnsupported(graph)) || failed(verifyOpsets(graph)) ||
+  if (failed(findUnsupported(graph, handlers)) || failed(verifyOpsets(graph)) ||
       failed(bindDims(graph)))
     return failure();
   auto parameters = OnnxParameters::analyze(graph, ties, shared, inference);
@@ -446,6 +414,8 @@ LogicalResult OnnxToHet::convert(func::FuncOp graph) {
   parameters->createSources(*function, builder);
   if (graph->hasAttr(onnx::kParametersAttr))
     getOperation()->setAttr(het::kParametersListedAttr, builder.getUnitAttr());
+  if (Attribute frozen = graph->getAttr(onnx::kFrozenAttr))
+    (*function)->setAttr(autohet::kFrozenListAttr, frozen);
   graph.erase();
   return success();
 }

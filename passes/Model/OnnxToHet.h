@@ -129,6 +129,8 @@ public:
   constantInts(unsigned index, llvm::StringRef what) const;
   mlir::FailureOr<double> constantFloat(unsigned index,
                                         llvm::StringRef what) const;
+  /// The error that an operand is not one, and how it could become one.
+  mlir::LogicalResult notConstant(unsigned index, llvm::StringRef what) const;
   /// Old operator sets have a field where new ones have an operand.
   mlir::FailureOr<std::optional<llvm::SmallVector<int64_t>>>
   fieldOrOperand(llvm::StringRef field, unsigned index) const;
@@ -158,8 +160,6 @@ public:
   mlir::LogicalResult needBroadcast(mlir::Value lhs, mlir::Value rhs) const;
 
 private:
-  mlir::LogicalResult notConstant(unsigned index, llvm::StringRef what) const;
-
   onnx::NodeOp op;
   OnnxConversion &conversion;
   mlir::Location location;
@@ -191,6 +191,13 @@ void addIndexHandlers(OnnxHandlers &handlers);     // OnnxIndexing.cpp
 void addProductHandlers(OnnxHandlers &handlers);   // OnnxProducts.cpp
 void addNormHandlers(OnnxHandlers &handlers);      // OnnxNorms.cpp
 void addAttentionHandlers(OnnxHandlers &handlers); // OnnxAttention.cpp
+
+/// "Add", or "com.microsoft::FastGelu" of another domain than ai.onnx. In
+/// OnnxUnsupported.cpp.
+std::string qualifiedName(onnx::NodeOp node);
+/// That each node has a handler, or one error that lists all that have none.
+mlir::LogicalResult findUnsupported(mlir::func::FuncOp graph,
+                                    const OnnxHandlers &handlers);
 
 /// The product that ONNX MatMul gives, for handlers of nodes that are more than
 /// that. In OnnxProducts.cpp.

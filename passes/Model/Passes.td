@@ -381,6 +381,8 @@ def FreezeParameters : Pass<"het-freeze-parameters", "::mlir::func::FuncOp"> {
     *Does* mark each trained parameter in whose name the extended regular
     expression `pattern` matches somewhere as `untrained` and `het.frozen`; of a
     tied one, in any of its names. A pattern that matches nothing is an error.
+    Those that the function's `het.frozen_parameters` lists (a file of
+    autohet.export says what requires no gradient) are marked, too.
 
     *Ensures* that frozen parameters get no gradient, no optimizer state and no
     part in the gradient norm. They remain weights: a plan places them.

@@ -62,17 +62,12 @@ void autohet::buildTrainingPipeline(OpPassManager &pm,
     pm.addNestedPass<func::FuncOp>(std::move(pass));
   };
   // Also where nothing is differentiated: what is listed says what is frozen.
-  if (!options.freeze.empty() && !options.inference) {
-    FreezeParametersOptions freeze;
+  FreezeParametersOptions freeze;
+  freeze.all = options.inference;
+  if (!options.inference)
     freeze.pattern = options.freeze;
-    add(createFreezeParameters(freeze));
-  }
+  add(createFreezeParameters(freeze));
   if (options.inference || !options.differentiate) {
-    if (options.inference) {
-      FreezeParametersOptions freeze;
-      freeze.all = true;
-      add(createFreezeParameters(freeze));
-    }
     add(createBoundInputs());
     NumberUnitsOptions units;
     units.inference = options.inference;

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._export import ExportedModel as ExportedModel
-    from ._export import ExportError as ExportError
     from ._export import export as export
+    from ._export_errors import ExportError as ExportError
 
 __version__ = "0.1.0"
 __all__ = ["ExportError", "ExportedModel", "export", "__version__"]

@@ -14,11 +14,13 @@ import contextlib
 import dataclasses
 import inspect
 import json
+import logging
 import os
-import re
-import traceback
 import warnings
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
+
+from . import _export_check
+from ._export_errors import ExportError, explain, require
 
 if TYPE_CHECKING:
     import onnx
@@ -26,10 +28,6 @@ if TYPE_CHECKING:
 
 
 _OPSETS = range(18, 26)
-
-
-class ExportError(Exception):
-    """The model cannot be exported as asked; the text says why and what helps."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +41,8 @@ class ExportedModel:
     """Name and shape of every parameter; of tied ones, the first name."""
     tied: Mapping[str, str]
     """Other names of tied parameters, and the name that they have in the file."""
+    frozen: Sequence[str]
+    """Those that do not require a gradient: autohet-compile freezes them."""
     largest_difference: float | None
     """Between the file's outputs and the model's; None where it was not compared."""
 
@@ -63,20 +63,27 @@ def export(
     """Writes `model` to `path`, ready for `autohet-compile`.
 
     model: returns one tensor (logits [batch, sequence, vocabulary], say). It is
-        exported in evaluation mode, in float32, and left as it was.
+        exported in evaluation mode, in float32, and left as it was. Parameters
+        that do not require a gradient are frozen.
     example_inputs: a tensor, several, or a dict by argument name. Their shapes
-        are the file's, except the batch.
+        are the file's, except the batch. What is no tensor (None, True, 3) is
+        fixed in the file.
     dynamic_batch: dim 0 of every input becomes the symbol `batch`.
     dynamic_shapes: as torch.export takes it; replaces `dynamic_batch`.
     allow_unused: leave parameters out that no output depends on; else an error.
     compare: run the file (onnxruntime, or onnx's own interpreter where that is
         missing) on the example and on one sample less, and raise where an output
         differs from the model's by more than `tolerance`, relative to the
-        largest one.
+        largest one; raise where a gradient depends on what no file can say.
     """
+    require("torch", "onnx", "onnxscript")
     import torch
 
     path = os.fspath(path)
+    if not os.path.isdir(os.path.dirname(path) or "."):
+        raise ExportError(f"{path}: there is no folder {os.path.dirname(path)}")
+    if not isinstance(model, torch.nn.Module):
+        raise ExportError(f"the model is a {type(model).__name__}, wanted a torch.nn.Module")
     arguments, keywords = _as_arguments(example_inputs)
     try:
         inspect.signature(model.forward).bind(*arguments, **keywords)
@@ -85,10 +92,7 @@ def export(
     if opset not in _OPSETS:
         raise ExportError(f"opset {opset} is not one that PyTorch writes ({_OPSETS[0]} to {_OPSETS[-1]}): asked for another, it writes what contradicts its label")
     names, tied = _parameter_names(model)
-    _refuse_unsupported(model, names)
-    if dynamic_batch and dynamic_shapes is None:
-        arguments, keywords = _at_least_two_samples(arguments, keywords)
-        dynamic_shapes = _batch_is_dynamic(arguments, keywords)
+    frozen = _refuse_unsupported(model, names)
 
     dropped = _find_dropout(model)
     if dropped:
@@ -97,44 +101,41 @@ def export(
             "Call eval() before the export where that is meant",
             stacklevel=2,
         )
-    with _evaluation_mode(model), torch.no_grad():
-        try:
-            program = torch.onnx.export(
-                model,
-                arguments,
-                kwargs=keywords,
-                dynamo=True,
-                optimize=False,  # with the parameters in sight it would merge them
-                opset_version=opset,
-                dynamic_shapes=dynamic_shapes,
-                verbose=False,
-            )
-        except Exception as error:
-            raise ExportError(_explain(error)) from error
-        assert program is not None
+    with _evaluation_mode(model), _export_check.buffers_kept(model), torch.no_grad():
+        _export_check.run_model(model, arguments, keywords)
+        if dynamic_batch and dynamic_shapes is None:
+            arguments, keywords = _at_least_two_samples(arguments, keywords)
+            dynamic_shapes = _batch_is_dynamic(arguments, keywords)
+        if compare:
+            _export_check.check_repeats(model, arguments, keywords, tolerance)
+            _export_check.check_gradients(model, arguments, keywords, names, tolerance)
+        program = _run_exporter(model, arguments, keywords, opset, dynamic_shapes)
         _simplify_around_parameters(program.model, names, tied)
-        if len(program.model.graph.outputs) != 1:
-            found = ", ".join(str(value.name) for value in program.model.graph.outputs)
-            raise ExportError(f"the model returns {len(program.model.graph.outputs)} tensors ({found}); return only what the loss is computed from")
         program.model.graph.outputs[0].name = output_name
         proto = program.model_proto
+        if dynamic_batch:
+            _name_batch(proto)
         # Which modules share a parameter, the graph does not always show; and that
         # the list is there says that no constant is several parameters.
         proto.metadata_props.add(key="autohet.tied", value=json.dumps(tied))
         names = _check_parameters(proto, model, names, allow_unused)
         # Other constants are none: sines as positions look like learned ones.
         proto.metadata_props.add(key="autohet.parameters", value=json.dumps(sorted(names.values())))
+        frozen = [name for name in frozen if name in names.values()]
+        if frozen:
+            proto.metadata_props.add(key="autohet.frozen", value=json.dumps(frozen))
         _save(proto, path)
 
         difference = None
         if compare:
-            difference = _compare(path, model, arguments, keywords, dynamic_batch, tolerance)
+            difference = _export_check.compare(path, model, arguments, keywords, dynamic_batch, tolerance)
     return ExportedModel(
         path=path,
         inputs=[value.name for value in proto.graph.input],
         outputs=[value.name for value in proto.graph.output],
         parameters={name: tuple(model.get_parameter(name).shape) for name in names.values()},
         tied=tied,
+        frozen=frozen,
         largest_difference=difference,
     )
 
@@ -142,14 +143,25 @@ def export(
 # ===-- What goes in -------------------------------------------------------===#
 
 
-def _as_arguments(example: Any) -> tuple[tuple[torch.Tensor, ...], dict[str, torch.Tensor]]:
+def _as_arguments(example: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     import torch
 
     if isinstance(example, torch.Tensor):
-        return (example,), {}
-    if isinstance(example, Mapping):
-        return (), dict(example)
-    return tuple(example), {}
+        arguments, keywords = (example,), {}
+    elif isinstance(example, Mapping):
+        arguments, keywords = (), dict(example)
+    elif isinstance(example, (list, tuple)):
+        arguments, keywords = tuple(example), {}
+    else:
+        raise ExportError(f"the example is a {type(example).__name__}, wanted a torch.Tensor, several, or a dict of them by argument name")
+    values = {**dict(enumerate(arguments)), **keywords}
+    for name, value in values.items():
+        if not isinstance(value, (torch.Tensor, bool, int, float, str, type(None))):
+            raise ExportError(f"argument {name} of the example is a {type(value).__name__}, wanted a torch.Tensor, or a constant")
+    tensors = {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
+    if not tensors:
+        raise ExportError("the example has no tensor")
+    return arguments, keywords
 
 
 def _parameter_names(model: torch.nn.Module) -> tuple[dict[int, str], dict[str, str]]:
@@ -163,33 +175,51 @@ def _parameter_names(model: torch.nn.Module) -> tuple[dict[int, str], dict[str, 
     return names, tied
 
 
-def _refuse_unsupported(model: torch.nn.Module, names: Mapping[int, str]) -> None:
+def _refuse_unsupported(model: torch.nn.Module, names: Mapping[int, str]) -> list[str]:
+    """Raises for what cannot be trained; returns the names that are not to be."""
     import torch
 
     if not names:
         raise ExportError("the model has no parameter: there is nothing to train")
     for name in names.values():
-        dtype = model.get_parameter(name).dtype
-        if dtype != torch.float32:
-            raise ExportError(f"parameter {name} is {dtype}; autohet trains float32: call model.float() first")
+        parameter = model.get_parameter(name)
+        if parameter.dtype != torch.float32:
+            raise ExportError(f"parameter {name} is {parameter.dtype}; autohet trains float32: call model.float() first")
+        if parameter.device.type == "meta":
+            raise ExportError(f"parameter {name} has no values (it is on the device meta): load or initialise the model first")
+    frozen = [name for name in names.values() if not model.get_parameter(name).requires_grad]
+    if len(frozen) == len(names):
+        raise ExportError(f"no parameter requires a gradient ({frozen[0]}, …): there is nothing to train; call requires_grad_() on those that are")
+    return frozen
 
 
 def _at_least_two_samples(arguments: Any, keywords: Any) -> tuple[Any, Any]:
     """torch.export takes a dim of size 1 for a constant: repeat such a batch."""
+    import torch
 
-    def widen(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.repeat(2, *[1] * (tensor.dim() - 1)) if tensor.shape[:1] == (1,) else tensor
+    def widen(value: Any) -> Any:
+        if isinstance(value, torch.Tensor) and value.shape[:1] == (1,):
+            return value.repeat(2, *[1] * (value.dim() - 1))
+        return value
 
-    return tuple(map(widen, arguments)), {name: widen(tensor) for name, tensor in keywords.items()}
+    return tuple(map(widen, arguments)), {name: widen(value) for name, value in keywords.items()}
 
 
 def _batch_is_dynamic(arguments: Any, keywords: Any) -> Any:
     import torch
 
     batch = torch.export.Dim("batch", min=1)
+
+    def dims(name: Any, value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return None
+        if not value.dim():
+            raise ExportError(f"argument {name} of the example has no dim 0, which is the batch: pass dynamic_batch=False or dynamic_shapes=")
+        return {0: batch}
+
     if keywords:
-        return {name: {0: batch} for name in keywords}
-    return tuple({0: batch} for _ in arguments)
+        return {name: dims(name, value) for name, value in keywords.items()}
+    return tuple(dims(index, value) for index, value in enumerate(arguments))
 
 
 def _find_dropout(model: torch.nn.Module) -> list[str]:
@@ -218,55 +248,51 @@ def _evaluation_mode(model: torch.nn.Module) -> Iterator[None]:
             config.use_cache = use_cache
 
 
-# ===-- What went wrong ----------------------------------------------------===#
-
-# What the exporter's errors are about, and what helps. It says much itself, but
-# of its own insides.
-_REMEDIES = [
-    (
-        r"data-dependent|Dynamic control flow|torch\.cond",
-        "the model decides by the values in a tensor, which an export cannot follow. Decide by an argument or an "
-        "attribute instead (nn.Transformer, nn.TransformerEncoder and their decoders: pass is_causal= or "
-        "tgt_is_causal= with the mask), or use torch.where or torch.cond",
-    ),
-    (
-        r"Constraints violated|specialized|marked .* as dynamic|not all values of",
-        "the model fixes a dim that was to be free. Compute with x.shape[0] where a number stands for the batch, or pass "
-        "dynamic_batch=False: the batch is then the example's",
-    ),
-    (
-        r"No ONNX function found|not supported|Unsupported.*operator|decomposition",
-        "an operator has no ONNX form at this opset: try another (opset=18 to 23), or write it by simpler ones",
-    ),
-    (
-        r"size mismatch|shapes? .* cannot be multiplied|index out of range|must match",
-        "the model does not run on the example: call model(example) to see why",
-    ),
-]
+# ===-- The exporter ---------------------------------------------------------===#
 
 
-def _explain(error: BaseException) -> str:
-    """The cause without the exporter's own story: what, where in the user's code, and what helps."""
+def _run_exporter(model: torch.nn.Module, arguments: Any, keywords: Any, opset: int, dynamic_shapes: Any) -> torch.onnx.ONNXProgram:
     import torch
 
-    chain = [error]
-    while (inner := chain[-1].__cause__ or chain[-1].__context__) is not None and inner not in chain:
-        chain.append(inner)
-    cause = chain[-1]
-    text = str(cause).strip()
-    lines = [f"PyTorch cannot export the model: {type(cause).__name__}: {text.splitlines()[0] if text else ''}"]
-    # Frames of torch itself lie below those of the model; torch.nn's may be the model.
-    library = os.path.dirname(torch.__file__)
-    frames = [f for e in chain for f in traceback.extract_tb(e.__traceback__)]
-    own = [f for f in frames if not f.filename.startswith((library, os.path.dirname(__file__), "<"))]
-    modules = [f for f in frames if f.filename.startswith(os.path.join(library, "nn", "modules")) and not f.name.endswith("_call_impl")]
-    for frame in own[-1:] + modules[-1:]:
-        lines.append(f"  at {frame.filename}:{frame.lineno}: {frame.line}")
-    everything = "\n".join(str(e) for e in chain)
-    remedy = next((advice for pattern, advice in _REMEDIES if re.search(pattern, text)), None)
-    remedy = remedy or next((advice for pattern, advice in _REMEDIES if re.search(pattern, everything)), None)
-    lines.append("What helps: " + (remedy or "torch.export.export(model, args) alone shows the same, with more detail"))
-    return "\n".join(lines)
+    try:
+        with _quiet():
+            program = torch.onnx.export(
+                model,
+                arguments,
+                kwargs=keywords,
+                dynamo=True,
+                optimize=False,  # with the parameters in sight it would merge them
+                opset_version=opset,
+                dynamic_shapes=dynamic_shapes,
+                verbose=False,
+            )
+    except Exception as error:
+
+        def nodes() -> Any:
+            with _quiet():
+                program = torch.export.export(model, arguments, keywords, dynamic_shapes=dynamic_shapes, strict=False)
+            return program.graph.nodes
+
+        raise ExportError(explain(error, nodes)) from error
+    assert program is not None
+    return program
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what the exporter says of itself: errors come as exceptions."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "torch.export", "torch.onnx._internal.exporter._registration", "torch.export._trace")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=r".*(The axis name: \w+ will not be used|The dynamic axes will not be renamed)")
+            warnings.filterwarnings("ignore", category=FutureWarning)
+            yield
+    finally:
+        for logger, level in zip(loggers, levels):
+            logger.setLevel(level)
 
 
 # ===-- What comes out -----------------------------------------------------===#
@@ -297,6 +323,16 @@ def _simplify_around_parameters(model: Any, names: Mapping[int, str], tied: Mapp
         value.name = tied.get(value.name, value.name)
         tensor.name = value.name
         graph.initializers[value.name] = value
+
+
+def _name_batch(proto: onnx.ModelProto) -> None:
+    """Where the example has constants, the exporter leaves torch.export's own symbol."""
+    graph = proto.graph
+    symbols = {value.type.tensor_type.shape.dim[0].dim_param for value in graph.input if value.type.tensor_type.shape.dim}
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param and dim.dim_param in symbols:
+                dim.dim_param = "batch"
 
 
 def _check_parameters(
@@ -338,61 +374,14 @@ def _save(proto: onnx.ModelProto, path: str) -> None:
         for index in reversed(range(len(node.metadata_props))):
             if node.metadata_props[index].key != "pkg.torch.onnx.name_scopes":
                 del node.metadata_props[index]
-    if proto.ByteSize() < 2_000_000_000:
-        onnx.save(proto, path)
-    else:
-        onnx.save(proto, path, save_as_external_data=True, location=os.path.basename(path) + ".data")
-
-
-def _run(path: str, feeds: Mapping[str, Any]) -> Any:
     try:
-        import onnxruntime
-
-        onnxruntime.set_default_logger_severity(4)  # its failures are caught here
-        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-        return session.run(None, dict(feeds))[0]
-    except Exception:  # missing; or without an op or a form of one: masks of one row for all queries, say
-        from onnx.reference import ReferenceEvaluator
-
-        try:
-            return ReferenceEvaluator(path).run(None, dict(feeds))[0]
-        except Exception as error:
-            raise ExportError(
-                f"{path} was written, but neither onnxruntime nor onnx's interpreter runs it ({type(error).__name__}: {error}): "
-                "try another opset=, or pass compare=False"
-            ) from error
-
-
-def _compare(path: str, model: torch.nn.Module, arguments: Any, keywords: Any, dynamic_batch: bool, tolerance: float) -> float:
-    """Largest difference, relative to the largest output, over two batch sizes."""
-    import numpy
-    import onnx
-    import torch
-
-    inputs = [value.name for value in onnx.load(path, load_external_data=False).graph.input]
-    largest = 0.0
-    for drop in (0, 1) if dynamic_batch else (0,):
-        some = [tensor[drop:] for tensor in arguments]
-        some_by_name = {name: tensor[drop:] for name, tensor in keywords.items()}
-        try:
-            result = model(*some, **some_by_name)
-        except Exception as error:
-            raise ExportError(
-                f"the model runs on the example but not on one sample less ({type(error).__name__}: {error}): it fixes its "
-                "batch. Compute with x.shape[0] where a number stands for it, or pass dynamic_batch=False"
-            ) from error
-        if not isinstance(result, torch.Tensor):
-            result = result[0]
-        # The exporter drops inputs that nothing reads, and keeps the order.
-        values = some_by_name or dict(zip(inputs, some))
-        feeds = {name: values[name].cpu().numpy() for name in inputs if name in values}
-        if len(feeds) != len(inputs):
-            raise ExportError(f"the file's inputs are {inputs}, the example gave {sorted(values)}: pass the example as a dict by argument name")
-        expected = result.detach().cpu().numpy()
-        actual = _run(path, feeds)
-        scale = float(numpy.abs(expected).max()) or 1.0
-        difference = float(numpy.abs(actual - expected).max()) / scale
-        if not difference <= tolerance:
-            raise ExportError(f"the file's output differs from the model's by {difference:.3g} of its largest element (tolerance {tolerance:g}); {path} is left for inspection")
-        largest = max(largest, difference)
-    return largest
+        if proto.ByteSize() < 2_000_000_000:
+            onnx.save(proto, path)
+        else:
+            # onnx would append to an older one.
+            data = path + ".data"
+            if os.path.exists(data):
+                os.remove(data)
+            onnx.save(proto, path, save_as_external_data=True, location=os.path.basename(data))
+    except OSError as error:
+        raise ExportError(f"cannot write {path}: {error.strerror or error}") from error

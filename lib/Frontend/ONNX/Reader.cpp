@@ -24,6 +24,8 @@ using ::onnx::ValueInfoProto;
 static constexpr llvm::StringLiteral kTied = "autohet.tied";
 /// And the names of all parameters, as a JSON array: other constants are none.
 static constexpr llvm::StringLiteral kParameters = "autohet.parameters";
+/// And of those among them that require no gradient.
+static constexpr llvm::StringLiteral kFrozen = "autohet.frozen";
 
 //===----------------------------------------------------------------------===//
 // The file
@@ -69,7 +71,8 @@ LogicalResult Reader::readOpsets() {
 
 LogicalResult Reader::readMetadata(func::FuncOp function) {
   for (const auto &entry : model.metadata_props()) {
-    if (entry.key() != kTied && entry.key() != kParameters)
+    bool isTied = entry.key() == kTied;
+    if (!isTied && entry.key() != kParameters && entry.key() != kFrozen)
       continue;
     auto error = [&] {
       return emitError(fileLoc)
@@ -80,7 +83,7 @@ LogicalResult Reader::readMetadata(func::FuncOp function) {
     auto parsed = llvm::json::parse(entry.value());
     if (!parsed)
       return error() << ": " << llvm::toString(parsed.takeError());
-    if (entry.key() == kParameters) {
+    if (!isTied) {
       SmallVector<StringRef> names;
       const llvm::json::Array *list = parsed->getAsArray();
       for (size_t i = 0; list && i < list->size(); ++i)
@@ -88,7 +91,8 @@ LogicalResult Reader::readMetadata(func::FuncOp function) {
           names.push_back(*text);
       if (!list || names.size() != list->size())
         return error() << " is no array of names";
-      function->setAttr(kParametersAttr, builder.getStrArrayAttr(names));
+      function->setAttr(entry.key() == kFrozen ? kFrozenAttr : kParametersAttr,
+                        builder.getStrArrayAttr(names));
       continue;
     }
     const llvm::json::Object *names = parsed->getAsObject();

@@ -20,3 +20,16 @@ func.func @model() {
   %3 = het.parameter "h.0.ln_1.weight" : tensor<3xf32>
   return
 }
+
+// What the file lists, with or without a pattern.
+// CHECK-LABEL: func.func @listed()
+// CHECK-NOT: het.frozen_parameters
+func.func @listed() attributes {het.frozen_parameters = ["base.weight", "ln_1.bias", "gone.weight"]} {
+  // CHECK: het.parameter "base.weight" untrained {het.frozen}
+  %0 = het.parameter "base.weight" : tensor<3xf32>
+  // CHECK: het.parameter "lora.weight" :
+  %1 = het.parameter "lora.weight" : tensor<3xf32>
+  // CHECK: het.parameter "ln_1.bias" untrained {het.frozen}
+  %2 = het.parameter "ln_1.bias" : tensor<3xf32>
+  return
+}

@@ -1,7 +1,7 @@
 // RUN: autohet-opt %s --onnx-to-het --verify-diagnostics --split-input-file
 
 func.func @unsupported(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
-  // expected-error @+1 {{the model has unsupported ops: LSTM (2), com.microsoft::Sampling (1)}}
+  // expected-error @+1 {{the model has unsupported ops: LSTM (2), com.microsoft::Sampling (1); recurrent layers are not supported; loops that generate text are not supported: give the file of the decoder that they call}}
   %0:2 = onnx.node "LSTM"(%x) opset 18 {} : (tensor<2x3xf32>) -> (!onnx.value, !onnx.value)
   %1:2 = onnx.node "LSTM"(%0#0) opset 18 {} : (!onnx.value) -> (!onnx.value, !onnx.value)
   %2 = onnx.node "Sampling"(%1#0) opset 1 domain "com.microsoft" {} : (!onnx.value) -> !onnx.value
@@ -31,6 +31,23 @@ func.func @reshape(%x: tensor<2x48x64xf32> {onnx.name = "x"}) -> !onnx.value {
 func.func @data_dependent(%x: tensor<2x3xf32> {onnx.name = "x"}, %s: tensor<2xi64> {onnx.name = "s"}) -> !onnx.value {
   // expected-error @+1 {{node (Reshape): shape (operand 1) is not constant, even with all dims bound}}
   %0 = onnx.node "Reshape"(%x, %s) opset 18 {} : (tensor<2x3xf32>, tensor<2xi64>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @places_of_data(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
+  // expected-error @+1 {{node (NonZero): input (operand 0) is not constant, even with all dims bound}}
+  %0 = onnx.node "NonZero"(%x) opset 18 {} : (tensor<2x3xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @shared_cache(%x: tensor<1x2x4xf32> {onnx.name = "x"}, %n: tensor<1xi32> {onnx.name = "n"}) -> !onnx.value {
+  %none = onnx.none : none
+  // expected-error @+1 {{node (MultiHeadAttention): operand 8, past_sequence_length, is not supported: past keys and values are tensors of their own length here}}
+  %0 = onnx.node "MultiHeadAttention"(%x, %x, %x, %none, %none, %none, %none, %none, %n) opset 1 domain "com.microsoft" {num_heads = 2 : i64} : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>, none, none, none, none, none, tensor<1xi32>) -> !onnx.value
   return %0 : !onnx.value
 }
 

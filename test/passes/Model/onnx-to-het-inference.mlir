@@ -152,3 +152,32 @@ func.func @loop(%x: tensor<3xf32> {onnx.name = "x"}) -> (!onnx.value, !onnx.valu
   }
   return %0#0, %0#1 : !onnx.value, !onnx.value
 }
+
+// -----
+
+// Which elements of a constant are not 0 is a constant: [rank, count].
+// CHECK-LABEL: func.func @places
+func.func @places(%x: tensor<2x3xf32> {onnx.name = "x"}) -> (!onnx.value, !onnx.value) {
+  %shape = onnx.node "Shape"(%x) opset 13 {} : (tensor<2x3xf32>) -> !onnx.value
+  %ones = onnx.node "ConstantOfShape"(%shape) opset 13 {value = dense<1> : tensor<1xi64>} : (!onnx.value) -> !onnx.value
+  // CHECK: {{\[\[}}0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2]]> : tensor<2x6xi64>
+  %0 = onnx.node "NonZero"(%ones) opset 13 {} : (!onnx.value) -> !onnx.value
+  %c = onnx.initializer "c" value dense<[0.0, -1.5, 0.0, 2.0]> : tensor<4xf32> : tensor<4xf32>
+  // CHECK: {{\[\[}}1, 3]]> : tensor<1x2xi64>
+  %1 = onnx.node "NonZero"(%c) opset 13 {} : (tensor<4xf32>) -> !onnx.value
+  return %0, %1 : !onnx.value, !onnx.value
+}
+
+// -----
+
+// Megatron's mask has a row and a column for every place that there can be: of
+// two queries behind one key, rows 1 and 2, and the first three columns.
+// CHECK-LABEL: func.func @mask_of_all_places
+func.func @mask_of_all_places(%x: tensor<1x2x4xf32> {onnx.name = "x"}, %m: tensor<1x1x8x8xi32> {onnx.name = "m"}, %p: tensor<2x1x2x1x2xf32> {onnx.name = "p"}) -> !onnx.value {
+  %w = onnx.initializer "w" file "m" offset 0 bytes 192 : tensor<4x12xf32>
+  %b = onnx.initializer "b" file "m" offset 192 bytes 48 : tensor<12xf32>
+  // CHECK: %[[ROWS:.*]] = het.slice %arg1 offsets [0, 0, 1, 0] sizes [1, 1, 2, 8]
+  // CHECK: het.slice %[[ROWS]] offsets [0, 0, 0, 0] sizes [1, 1, 2, 3]
+  %0 = onnx.node "Attention"(%x, %w, %b, %m, %p) opset 1 domain "com.microsoft" {num_heads = 2 : i64, unidirectional = 1 : i64} : (tensor<1x2x4xf32>, tensor<4x12xf32>, tensor<12xf32>, tensor<1x1x8x8xi32>, tensor<2x1x2x1x2xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}

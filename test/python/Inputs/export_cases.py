@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 import unittest
 
@@ -45,6 +46,50 @@ class Two(Tied):
     def forward(self, input_ids: torch.Tensor):
         logits = super().forward(input_ids)
         return logits, logits.sum()
+
+
+class Outputs(Tied):
+    """One tensor, whatever it is wrapped in."""
+
+    def __init__(self, wrap) -> None:
+        super().__init__()
+        self.wrap = wrap
+
+    def forward(self, input_ids: torch.Tensor):
+        return self.wrap(super().forward(input_ids))
+
+
+class Changed(Tied):
+    """Something happens to the hidden states."""
+
+    def __init__(self, change) -> None:
+        super().__init__()
+        self.change = change
+
+    def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+        return self.head(self.change(self, self.fc(self.wte(input_ids))))
+
+
+class Reversed(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(context, gradient: torch.Tensor) -> torch.Tensor:
+        return -gradient
+
+
+class Options(Tied):
+    def forward(self, input_ids: torch.Tensor, mask=None, scale: int = 1) -> torch.Tensor:
+        logits = super().forward(input_ids) * scale
+        return logits if mask is None else logits * mask.unsqueeze(-1)
+
+
+def no_grad(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    with torch.no_grad():
+        frozen = x * 2
+    return x + frozen
 
 
 class ExportCases(unittest.TestCase):
@@ -96,11 +141,122 @@ class ExportCases(unittest.TestCase):
             (Unused(), "spare.weight, spare.bias"),
             (Two(), "returns 2 tensors"),
             (Tied().half(), "wte.weight is torch.float16"),
+            (Tied().to("meta"), "wte.weight has no values"),
+            (Tied().requires_grad_(False), "no parameter requires a gradient"),
             (nn.ReLU(), "no parameter"),
+            (Outputs(lambda logits: "text"), "returns a str"),
         ):
-            with self.assertRaisesRegex(autohet.ExportError, text):
-                autohet.export(model, self.ids, self.path)
-            self.assertFalse(os.path.exists(self.path))
+            self.refuses(text, model)
+
+    def refuses(self, text: str, model, example=None, **options) -> None:
+        with self.assertRaisesRegex(autohet.ExportError, text) as caught:
+            autohet.export(model, self.ids if example is None else example, self.path, **options)
+        self.assertNotRegex(str(caught.exception), "torch.onnx|step [0-9]/3")  # the exporter's own story
+        self.assertFalse(os.path.exists(self.path))
+
+    def test_what_pytorch_cannot_export_says_where_and_what_helps(self) -> None:
+        """Decisions by data, operators without an ONNX form, a batch that is fixed."""
+        for change, text in (
+            (lambda m, x: x * 2 if x.sum() > 0 else x, r"(?s)GuardOnDataDependent.*at .*export_cases.py.*x.sum\(\) > 0.*What helps: the model decides by"),
+            (lambda m, x: x @ torch.linalg.qr(m.fc.weight)[0], r"(?s)operator aten.linalg_qr.*export_cases.py.*What helps: an operator has no ONNX form"),
+            (lambda m, x: nn.functional.scaled_dot_product_attention(x, x, x), r"(?s)aten.scaled_dot_product_attention.*What helps: .*attention wants four dims"),
+            (lambda m, x: x[:, :3] @ x.new_ones(7, 8), r"(?s)does not run on the example.*export_cases.py.*new_ones\(7, 8\)"),
+        ):
+            self.refuses(text, Changed(change))
+        with_head = lambda m, x: nn.functional.scaled_dot_product_attention(*[x.unsqueeze(1)] * 3).squeeze(1)
+        autohet.export(Changed(with_head), self.ids, self.path, allow_unused=True)
+        os.remove(self.path)
+        with self.assertRaisesRegex(autohet.ExportError, r"(?s)fixes its batch.*dynamic_batch=False.*reshape\(2, 4, 8\)"):
+            autohet.export(Changed(lambda m, x: x.reshape(2, 4, 8) * 1.0), self.ids, self.path)
+
+    def test_what_is_not_the_same_every_time(self) -> None:
+        def count(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+            model.calls += 1
+            return x + model.calls
+
+        counting = Changed(count)
+        counting.register_buffer("calls", torch.zeros(1))
+        for model in (Changed(lambda m, x: nn.functional.dropout(x, 0.5)), Changed(lambda m, x: x + torch.rand_like(x)), counting):
+            self.refuses("two runs of the model on the example differ.*random numbers.*a buffer", model)
+        self.assertEqual(counting.calls.item(), 0)
+
+    def test_gradients_that_no_file_can_say(self) -> None:
+        """Outputs would be equal, and training wrong."""
+        for change, text in (
+            (lambda m, x: x + (x * 3).detach(), r"detach at .*export_cases.py.*\.detach\(\)"),
+            (no_grad, r"no_grad at .*export_cases.py.*frozen = x \* 2"),
+            (lambda m, x: Reversed.apply(x), r"Reversed, a custom function, at .*export_cases.py"),
+        ):
+            self.refuses(r"(?s)would get other gradients than in PyTorch.*" + text, Changed(change))
+        # What stops nothing that matters is no reason.
+        for change in (
+            lambda m, x: x + torch.zeros_like(x.detach()),
+            lambda m, x: x + m.wpe.weight.detach().shape[0],
+        ):
+            autohet.export(Changed(change), self.ids, self.path, allow_unused=True)
+
+    def test_one_tensor_in_any_wrapping(self) -> None:
+        for wrap in (lambda x: (x,), lambda x: {"logits": x}, lambda x: (x, None), lambda x: [{"a": x}]):
+            written = autohet.export(Outputs(wrap), self.ids, self.path)
+            self.assertEqual(list(written.outputs), ["logits"])
+
+    def test_arguments_that_are_no_tensors_are_fixed(self) -> None:
+        mask = torch.ones(2, 4)
+        for example, inputs in (
+            ({"input_ids": self.ids, "mask": mask, "scale": 3}, ["input_ids", "mask"]),
+            ((self.ids, None, 3), ["input_ids"]),
+            ({"input_ids": self.ids, "mask": None}, ["input_ids"]),
+        ):
+            written = autohet.export(Options(), example, self.path)
+            self.assertEqual(list(written.inputs), inputs)
+            dims = onnx.load(self.path).graph.input[0].type.tensor_type.shape.dim
+            self.assertEqual([d.dim_param or d.dim_value for d in dims], ["batch", 4])
+        os.remove(self.path)
+        for example, text in (
+            (self.ids.numpy(), "the example is a ndarray"),
+            ((self.ids, [1]), "argument 1 of the example is a list"),
+            ({"scale": 3}, "the example has no tensor"),
+            ({"ids": self.ids}, "does not fit the model's forward"),
+            (self.ids + 100, "(?s)does not run on the example: IndexError"),
+            ({"input_ids": self.ids, "scale": torch.tensor(2)}, "argument scale of the example has no dim 0"),
+        ):
+            self.refuses(text, Options(), example)
+
+    def test_frozen_parameters_are_listed(self) -> None:
+        model = Tied()
+        model.wte.requires_grad_(False)
+        model.norms[1].bias.requires_grad_(False)
+        written = autohet.export(model, self.ids, self.path)
+        self.assertEqual(list(written.frozen), ["wte.weight", "norms.1.bias"])
+        metadata = {entry.key: entry.value for entry in onnx.load(self.path).metadata_props}
+        self.assertEqual(json.loads(metadata["autohet.frozen"]), written.frozen)
+
+    def test_places_that_cannot_be_written(self) -> None:
+        for path in (os.path.join(FOLDER, "nowhere", "m.onnx"), FOLDER):
+            with self.assertRaisesRegex(autohet.ExportError, "there is no folder|cannot write"):
+                autohet.export(Tied(), self.ids, path)
+
+    def test_missing_packages_are_named(self) -> None:
+        for missing, text in ((("onnxscript",), "needs onnxscript.*pip install onnxscript"), (("onnx", "onnxscript"), "needs onnx and onnxscript")):
+            program = (
+                "import importlib.util, autohet; real = importlib.util.find_spec\n"
+                f"importlib.util.find_spec = lambda name, *a: None if name in {missing!r} else real(name, *a)\n"
+                "try: autohet.export(None, None, 'x')\n"
+                "except autohet.ExportError as error: print(error)"
+            )
+            said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+            self.assertRegex(said, text)
+
+    def test_without_onnxruntime_the_interpreter_compares(self) -> None:
+        saved = sys.modules.get("onnxruntime")
+        sys.modules["onnxruntime"] = None  # as an import of what is missing
+        try:
+            written = autohet.export(Tied(), self.ids, self.path, opset=20)
+        finally:
+            sys.modules.pop("onnxruntime")
+            if saved:
+                sys.modules["onnxruntime"] = saved
+        self.assertLess(written.largest_difference, 1e-5)
 
 
 unittest.main()

@@ -264,6 +264,20 @@ TEST_F(OnnxReader, NamesOfParameters) {
   }
 }
 
+TEST_F(OnnxReader, NamesOfFrozenParameters) {
+  list(R"(["wte.weight"])", "autohet.frozen");
+  auto module = read();
+  ASSERT_TRUE(module) << messages;
+  auto function = *module->getOps<func::FuncOp>().begin();
+  auto names = function->getAttrOfType<ArrayAttr>(autohet::onnx::kFrozenAttr);
+  ASSERT_TRUE(names);
+  EXPECT_EQ(names.size(), 1u);
+  list(R"({"wte.weight": true})", "autohet.frozen");
+  messages.clear();
+  EXPECT_FALSE(read());
+  EXPECT_THAT(messages, HasSubstr("metadata 'autohet.frozen'"));
+}
+
 TEST_F(OnnxReader, NotAModel) {
   for (const char *bytes :
        {"", "hello, world", "\x89PNG\r\n\x1a\n", "{\"architectures\": []}"}) {

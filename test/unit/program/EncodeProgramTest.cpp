@@ -328,7 +328,7 @@ TEST(EncodeProgram, WhatIsNotPlannedIsRefused) {
   EXPECT_THAT(errorOf(agree, " at 320"),
               HasSubstr("has no place; run exec-plan-memory first"));
   EXPECT_THAT(errorOf(agree, "tensor<2xf32>", "tensor<1x1x1x1x1x1x1x1x2xf32>"),
-              HasSubstr("has rank 9, the most is 8"));
+              HasSubstr("has 9 dims, the most is 8"));
 }
 
 TEST(EncodeProgram, WhatNamesNothingIsRefused) {

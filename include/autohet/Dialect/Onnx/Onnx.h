@@ -35,6 +35,8 @@ inline constexpr llvm::StringLiteral kDimsAttr = "onnx.dims";
 inline constexpr llvm::StringLiteral kAliasesAttr = "onnx.aliases";
 /// On the graph: the names of all parameters, where the file lists them.
 inline constexpr llvm::StringLiteral kParametersAttr = "onnx.parameters";
+/// On the graph: the names of those that are not trained, where it lists them.
+inline constexpr llvm::StringLiteral kFrozenAttr = "onnx.frozen";
 
 } // namespace autohet::onnx
 

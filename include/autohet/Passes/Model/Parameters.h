@@ -12,6 +12,9 @@ class Regex;
 
 namespace autohet {
 
+/// On a function: the names of parameters that its file says are frozen.
+inline constexpr llvm::StringLiteral kFrozenListAttr = "het.frozen_parameters";
+
 /// Lists the float constants of a model, trained or not, with the reason, one a
 /// line. `het-classify-parameters` has run.
 ///   trained    wte.weight [97, 32]: embedding table
