@@ -1,5 +1,4 @@
-//===- FuseRotary.cpp - recognise rotary position embeddings
-//----------------===//
+//===- FuseRotary.cpp - recognise rotary position embeddings ---------------===//
 //
 // x * cos + rotate_half(x) * sin, where exporters hold cos and sin twice as
 // wide as they need be: each angle stands there once for either element of its
@@ -326,10 +325,18 @@ bool isProduct(Value value, Value x, Value angle) {
   });
 }
 
-/// (x1 cos - x2 sin, x2 cos + x1 sin). x is a slice where x1 and x2 are not all
-/// of their tensor: the range says which; the rotation lacks its operand.
-std::optional<std::pair<Rotation, Range>> matchByParts(Value value,
-                                                       Pairs pairs) {
+/// A rotation that lacks its operand: x1 and x2 are the two of each pair of
+/// `whole`, a slice where they are not all of their tensor. Pairs of neighbours
+/// may come out as halves, as DeepSeek's do.
+struct RotationByParts {
+  Rotation rotation;
+  Range whole;
+  bool isShuffled;
+  Value first, second;
+};
+
+/// (x1 cos - x2 sin, x2 cos + x1 sin).
+std::optional<RotationByParts> matchByParts(Value value, Pairs pairs) {
   auto parts = matchParts(value, pairs);
   auto sub = parts ? parts->first.getDefiningOp<SubOp>() : SubOp();
   auto add = parts ? parts->second.getDefiningOp<AddOp>() : AddOp();
@@ -339,20 +346,29 @@ std::optional<std::pair<Rotation, Range>> matchByParts(Value value,
     for (auto [x2, sin] : factorOrders(sub.getRhs())) {
       if (x1.getType() != sub.getType() || x2.getType() != sub.getType())
         continue;
-      Range first = Range::of(x1);
-      Range whole = {first.root, first.offset, 2 * first.size, first.stride};
-      if (pairs == Pairs::Neighbours)
-        whole.stride /= 2;
-      if (!(first == whole.part(true, pairs)) ||
-          !(Range::of(x2) == whole.part(false, pairs)))
+      Range first = Range::of(x1), second = Range::of(x2);
+      auto wholeOf = [&](Pairs from) -> std::optional<Range> {
+        Range whole = {first.root, first.offset, 2 * first.size, first.stride};
+        if (from == Pairs::Neighbours)
+          whole.stride /= 2;
+        if (first == whole.part(true, from) &&
+            second == whole.part(false, from))
+          return whole;
+        return std::nullopt;
+      };
+      std::optional<Range> whole = wholeOf(pairs);
+      bool isShuffled = !whole && pairs == Pairs::Halves;
+      if (isShuffled)
+        whole = wholeOf(Pairs::Neighbours);
+      if (!whole)
         continue;
       bool straight =
           isProduct(add.getLhs(), x2, cos) && isProduct(add.getRhs(), x1, sin);
       bool swapped =
           isProduct(add.getRhs(), x2, cos) && isProduct(add.getLhs(), x1, sin);
       if (straight || swapped)
-        return std::make_pair(Rotation{{}, cos, sin, pairs, false, false},
-                              whole);
+        return RotationByParts{Rotation{{}, cos, sin, pairs, false, false},
+                               *whole, isShuffled, x1, x2};
     }
   return std::nullopt;
 }
@@ -407,7 +423,7 @@ struct FuseByParts : OpRewritePattern<OpT> {
     auto match = matchByParts(op.getResult(), pairs);
     if (!match)
       return failure();
-    auto &[rotation, range] = *match;
+    auto &[rotation, range, isShuffled, first, second] = *match;
     SmallVector<int64_t> sizes(typeOf(range.root).getShape());
     SmallVector<int64_t> offsets(sizes.size(), 0), strides(sizes.size(), 1);
     offsets.back() = range.offset;
@@ -416,8 +432,12 @@ struct FuseByParts : OpRewritePattern<OpT> {
     auto type = typeOf(op.getResult());
     if (type.getShape() != ArrayRef<int64_t>(sizes) || type.getRank() != 4)
       return failure();
-    rotation.operand = rewriter.createOrFold<SliceOp>(op.getLoc(), range.root,
-                                                      offsets, sizes, strides);
+    if (isShuffled)
+      rotation.operand =
+          ConcatOp::create(rewriter, op.getLoc(), ValueRange{first, second}, 3);
+    else
+      rotation.operand = rewriter.createOrFold<SliceOp>(
+          op.getLoc(), range.root, offsets, sizes, strides);
     return replaceByRotary(rewriter, op, rotation);
   }
 };
@@ -481,8 +501,8 @@ void autohet::visitRotaryTables(func::FuncOp function,
          {parts->first.getDefiningOp(), parts->second.getDefiningOp()})
       for (Value product : part->getOperands())
         for (auto [x, angle] : factorOrders(product))
-          if (isSame(angle, match->first.cos) ||
-              isSame(angle, match->first.sin))
+          if (isSame(angle, match->rotation.cos) ||
+              isSame(angle, match->rotation.sin))
             visit(angle);
   });
 }

@@ -88,7 +88,8 @@ private:
     return at - count;
   }
   [[noreturn]] void damaged() const {
-    fail(AH_ERROR_INPUT, "'%s': is no protobuf message", path.c_str());
+    fail(AH_ERROR_INPUT, "'%s': is truncated, or no protobuf message",
+         path.c_str());
   }
 
   const std::string &path;

@@ -212,6 +212,8 @@ void TensorFiles::readProto(File &file) {
       break;
     }
   }
+  if (!type)
+    wrong(file.path, "holds no tensor: ONNX's TensorProto has an element type");
   file.info.dtype = foreignDtype;
   for (const FormatDtype &known : formatDtypes)
     if (known.onnx == type)
@@ -273,7 +275,16 @@ void TensorFiles::open(const std::string &spec) {
     else
       file.isRaw = true;
   } else {
-    file.many = std::make_unique<SafetensorsFile>(file.path);
+    try {
+      file.many = std::make_unique<SafetensorsFile>(file.path);
+    } catch (const Error &error) {
+      if (endsWith(file.path, ".safetensors") ||
+          access(file.path.c_str(), R_OK) != 0)
+        throw;
+      fail(error.status,
+           "%s; of one tensor each, .npy, .pb and .raw are read, too",
+           error.what());
+    }
     if (!file.name.empty() && !file.many->find(file.name) &&
         file.many->tensors().size() != 1)
       (void)file.many->get(file.name); // throws, listing what is there

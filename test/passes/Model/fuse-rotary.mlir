@@ -114,3 +114,25 @@ func.func @by_parts(%x: tensor<2x4x5x8xf32>, %c: tensor<5x4xf32>, %s: tensor<5x4
   %y = het.concat %d, %g {dim = 3 : i64} : (tensor<2x4x5x4xf32>, tensor<2x4x5x4xf32>) -> tensor<2x4x5x8xf32>
   return %y : tensor<2x4x5x8xf32>
 }
+
+// -----
+
+// Neighbours that come out as halves: they are brought together first.
+// CHECK-LABEL: func @shuffled
+// CHECK: %[[X1:.*]] = het.slice %arg0 offsets [0, 0, 0, 0] {{.*}} strides [1, 1, 1, 2]
+// CHECK: %[[X2:.*]] = het.slice %arg0 offsets [0, 0, 0, 1] {{.*}} strides [1, 1, 1, 2]
+// CHECK: %[[X:.*]] = het.concat %[[X1]], %[[X2]] {dim = 3 : i64}
+// CHECK: %[[Y:.*]] = het.rotary %[[X]], %arg1, %arg2 : (tensor<2x4x5x8xf32>, tensor<5x4xf32>, tensor<5x4xf32>)
+// CHECK: return %[[Y]]
+func.func @shuffled(%x: tensor<2x4x5x8xf32>, %c: tensor<5x4xf32>, %s: tensor<5x4xf32>) -> tensor<2x4x5x8xf32> {
+  %x1 = het.slice %x offsets [0, 0, 0, 0] sizes [2, 4, 5, 4] strides [1, 1, 1, 2] : (tensor<2x4x5x8xf32>) -> tensor<2x4x5x4xf32>
+  %x2 = het.slice %x offsets [0, 0, 0, 1] sizes [2, 4, 5, 4] strides [1, 1, 1, 2] : (tensor<2x4x5x8xf32>) -> tensor<2x4x5x4xf32>
+  %a = het.mul %x1, %c : (tensor<2x4x5x4xf32>, tensor<5x4xf32>) -> tensor<2x4x5x4xf32>
+  %b = het.mul %x2, %s : (tensor<2x4x5x4xf32>, tensor<5x4xf32>) -> tensor<2x4x5x4xf32>
+  %d = het.sub %a, %b : (tensor<2x4x5x4xf32>, tensor<2x4x5x4xf32>) -> tensor<2x4x5x4xf32>
+  %e = het.mul %x2, %c : (tensor<2x4x5x4xf32>, tensor<5x4xf32>) -> tensor<2x4x5x4xf32>
+  %f = het.mul %x1, %s : (tensor<2x4x5x4xf32>, tensor<5x4xf32>) -> tensor<2x4x5x4xf32>
+  %g = het.add %e, %f : (tensor<2x4x5x4xf32>, tensor<2x4x5x4xf32>) -> tensor<2x4x5x4xf32>
+  %y = het.concat %d, %g {dim = 3 : i64} : (tensor<2x4x5x4xf32>, tensor<2x4x5x4xf32>) -> tensor<2x4x5x8xf32>
+  return %y : tensor<2x4x5x8xf32>
+}

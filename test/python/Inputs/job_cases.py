@@ -46,6 +46,18 @@ class JobCases(unittest.TestCase):
             self.assertTrue(torch.allclose(parameter, trained.get_parameter(name), atol=1e-5), name)
         self.assertIs(trained.head.weight, trained.embed.weight)
 
+    def test_frozen_parameters_stay(self) -> None:
+        torch.manual_seed(1)
+        model = Model()
+        model.embed.requires_grad_(False)
+        ids, labels = torch.randint(13, (4, 6)), torch.randint(13, (4, 6))
+        job = autohet.torch.compile(model, ids[:2], os.path.join(FOLDER, "frozen"), global_batch=4)
+        job.train(2, inputs=ids, labels=labels, lr=0.1, log_every=0)
+        before = {name: parameter.clone() for name, parameter in model.named_parameters()}
+        job.load_into(model)
+        for name, parameter in model.named_parameters():
+            self.assertEqual(torch.equal(parameter, before[name]), name == "embed.weight", name)
+
     def test_what_a_tool_says_is_the_error(self) -> None:
         with self.assertRaisesRegex(autohet.torch.ToolError, "cluster.yaml"):
             autohet.torch.compile(
