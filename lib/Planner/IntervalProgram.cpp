@@ -198,17 +198,26 @@ double IntervalProgram::leastOnAny(const StageTables &tables, unsigned kind,
   return least;
 }
 
-// The period is counted off once, which it is a large part of where there are
-// few microbatches. All but the first one take at least that part of all which
-// it is of the fewest that there may be.
+// Every microbatch takes a period, which is no less than any stage: so a
+// template takes at least what its stages are charged with at their own times.
+// Beside that, the first one's way counts, but the period is counted off once,
+// which it is a large part of where there are few microbatches. All but the
+// first one take at least that part of all which it is of the fewest that there
+// may be.
 double IntervalProgram::fluidBound(const StageTables &tables,
-                                   const TemplateSearch::Interval &interval) {
+                                   const TemplateSearch::Interval &interval,
+                                   double cutoff_s) {
   if (shortestPeriod(tables) > interval.high_s * (1 + 1e-9))
     return never;
   start(tables, interval, {true, interval.low_s});
+  double charged_s = replicaCharge * low_s;
+  for (unsigned kind = 0; kind < tables.kindCount(); ++kind)
+    charged_s += leastOnAny(tables, kind, charges) * tables.unitsOfKind(kind);
+  double bound = std::max(charged_s, low_s);
+  if (bound >= cutoff_s)
+    return bound;
   boundFluid(tables);
-  // Every microbatch takes a period, and there is one.
-  double bound = std::max(fluid_s[0] + fixed_s - longestPart * high_s, low_s);
+  bound = std::max(bound, fluid_s[0] + fixed_s - longestPart * high_s);
   if (!overlap || longestPart == 0)
     return bound;
   double fewest = replicaCharge;

@@ -58,10 +58,10 @@ public:
   IntervalProgram(const TemplateSpace &space, int64_t globalBatch,
                   const DevicePrices &prices);
 
-  /// A bound without stages: the best mixture of rates. Infinity where no
-  /// template of all devices is so fast.
+  /// A bound without stages: the best mixture of rates, or some bound beyond
+  /// `cutoff_s`. Infinity where no template of all devices is so fast.
   double fluidBound(const StageTables &tables,
-                    const TemplateSearch::Interval &interval);
+                    const TemplateSearch::Interval &interval, double cutoff_s);
 
   /// A bound of all costs below `cutoff_s`, or infinity. Fills in the stages of
   /// a template of that cost; none where `mayCount` is false and that takes the

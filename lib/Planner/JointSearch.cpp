@@ -147,8 +147,8 @@ void JointSearch::boundOnly() {
   solveAll();
 }
 
-// Whatever the deadline, some bound: of all parts together, at prices by speed,
-// without stages.
+// Whatever the deadline, some bound: of all parts together, without stages. It
+// takes milliseconds.
 void JointSearch::boundAtOnce() {
   StepBoundProblem problem = boundProblem();
   problem.max_rounds = 1;

@@ -63,6 +63,8 @@ bool Judge::consider(const ResolvedPlan &given, PlanEvaluation *seen) {
     if (!options.schedule && schedule == Schedule::GPipe &&
         !(hasPipeline && costs.hasBackward()))
       continue;
+    if (!isFirst && isLate())
+      break;
     PlanEvaluation evaluation =
         costs.evaluate(plan, schedule, options.state_owner);
     ++evaluated_plans;

@@ -107,20 +107,36 @@ public:
     return states;
   }
 
-  /// The most samples within `limit_s`, with some of the templates.
-  double fill(double limit_s, llvm::ArrayRef<unsigned> candidates) {
+  /// A template, and how many samples any mix with it has at most.
+  struct Candidate {
+    unsigned index;
+    double most;
+  };
+
+  /// The most samples within `limit_s`, with some of the templates, by falling
+  /// `most`.
+  double fill(double limit_s, llvm::ArrayRef<Candidate> candidates) {
     std::fill(samples.begin(), samples.end(), 0);
     std::fill(choices.begin(), choices.end(), nothing);
-    for (unsigned index : candidates) {
+    for (const auto &[index, most] : candidates) {
+      // Neither this one nor those behind it are in a better mix.
+      if (samples.back() >= most)
+        break;
       const Template &made = problem.templates[index];
       gain = static_cast<double>(made.microbatch_size) *
              static_cast<double>(made.microbatchesWithin(limit_s));
       need = problem.needsOf(made);
       choice = index;
       offset = 0;
-      for (auto [count, stride] : llvm::zip_equal(need, strides))
+      bool isRoom = true;
+      for (auto [count, stride, room] :
+           llvm::zip_equal(need, strides, counts)) {
         offset += count * stride;
-      take(counts.size() - 1, 0);
+        isRoom &= count <= room;
+      }
+      // What its devices do without it, they do everywhere.
+      if (isRoom && samples[offset] < gain)
+        take(counts.size() - 1, 0);
     }
     return samples.back();
   }
@@ -232,18 +248,24 @@ private:
     for (double asked = (1 - timeTolerance) * high;
          high - low > timeTolerance * high && !problem.is_late();
          asked = (low + high) / 2) {
-      // A template that loses more than there is to spare is in no such mix.
-      MixRelaxation fractions = relaxMix(problem, asked);
-      std::vector<unsigned> candidates;
-      double spare = fractions.samples * (1 + 1e-9) - wanted();
-      for (auto [index, loss] : llvm::enumerate(fractions.losses))
-        if (loss <= spare)
-          candidates.push_back(index);
-      double samples = knapsack.fill(asked, candidates);
+      double fixedSamples = 0;
       for (auto [count, made] : llvm::zip_equal(fixed, problem.templates))
-        samples += static_cast<double>(count) *
-                   static_cast<double>(made.microbatch_size) *
-                   static_cast<double>(made.microbatchesWithin(asked));
+        fixedSamples += static_cast<double>(count) *
+                        static_cast<double>(made.microbatch_size) *
+                        static_cast<double>(made.microbatchesWithin(asked));
+      // What a template loses, any mix with it loses.
+      MixRelaxation fractions = relaxMix(problem, asked);
+      std::vector<Knapsack::Candidate> candidates;
+      for (auto [index, loss] : llvm::enumerate(fractions.losses)) {
+        double most = fractions.samples * (1 + 1e-9) - loss;
+        if (most >= wanted())
+          candidates.push_back(
+              {static_cast<unsigned>(index), most - fixedSamples});
+      }
+      llvm::sort(candidates, [](const auto &a, const auto &b) {
+        return a.most != b.most ? a.most > b.most : a.index < b.index;
+      });
+      double samples = fixedSamples + knapsack.fill(asked, candidates);
       if (samples < wanted()) {
         low = asked;
         continue;

@@ -221,7 +221,7 @@ double MixSearch::judgeMix(TemplateMix &mix) {
   for (PlacementOrder order :
        {PlacementOrder::ByReplica, PlacementOrder::ByStage,
         PlacementOrder::BySize}) {
-    if (order == PlacementOrder::BySize && isPlaced)
+    if (isPlaced && (order == PlacementOrder::BySize || judge.isLate()))
       continue;
     std::optional<ResolvedPlan> plan = placeTemplates(used, costs, order);
     if (!plan)

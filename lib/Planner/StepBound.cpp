@@ -29,6 +29,8 @@ constexpr double relaxedTolerance = 0.1;
 // mixture that does just the batch would else be taken for one that does not,
 // and its prices charge templates with no more than they do.
 constexpr double lackedPart = 1e-6;
+// Of start prices.
+constexpr unsigned shareRounds = 100;
 // Replicas of more than a half, a third, … of the cluster are resources.
 constexpr unsigned largeKinds = 3;
 
@@ -114,14 +116,70 @@ public:
   }
 
 private:
-  // In proportion to speed: the prices if nothing but arithmetic counted.
+  // The prices if nothing but units' times counted.
   std::vector<double> startPrices() const {
     if (!problem.start_prices.empty())
       return problem.start_prices;
-    std::vector<double> prices(amounts.size(), 0);
+    std::vector<double> prices = sharePrices();
+    prices.resize(amounts.size(), 0);
+    return prices;
+  }
+
+  // Classes share the units so that all are done at once: where a class has
+  // more to do than others at the prices so far, it becomes dearer. No prices
+  // are wrong, and these need not be the best ones.
+  std::vector<double> sharePrices() const {
+    std::vector<double> prices(classes);
     for (unsigned index = 0; index < classes; ++index)
       prices[index] = problem.available[index] * partOfClass[index];
-    return prices;
+    std::vector<std::vector<double>> seconds = shareSeconds();
+    std::vector<double> best = prices;
+    double best_s = 0;
+    for (unsigned round = 1; round <= shareRounds; ++round) {
+      std::vector<double> busy_s(classes);
+      double all_s = 0;
+      for (const std::vector<double> &ofUnit : seconds) {
+        unsigned cheapest = 0;
+        for (unsigned index = 1; index < classes; ++index)
+          if (prices[index] * ofUnit[index] <
+              prices[cheapest] * ofUnit[cheapest])
+            cheapest = index;
+        busy_s[cheapest] += ofUnit[cheapest];
+        all_s += prices[cheapest] * ofUnit[cheapest];
+      }
+      if (all_s > best_s) {
+        best_s = all_s;
+        best = prices;
+      }
+      double most_s = *std::max_element(busy_s.begin(), busy_s.end());
+      double sum = 0;
+      for (auto [price, busy] : llvm::zip_equal(prices, busy_s))
+        sum += price *= std::exp(busy / most_s / std::sqrt(round));
+      for (double &price : prices)
+        price /= sum;
+    }
+    return best;
+  }
+
+  /// What all devices of each class take for each unit together.
+  std::vector<std::vector<double>> shareSeconds() const {
+    const TemplateSpace &space = search.templates();
+    std::vector<std::vector<double>> seconds(
+        space.costs.units().units.size(), std::vector<double>(classes, never));
+    for (auto [shape, made] : llvm::enumerate(space.costs.shapes())) {
+      if (made.parts.size() > 1 || !space.allows(shape))
+        continue;
+      unsigned index = made.parts.front().machine_class;
+      for (auto [unit, ofUnit] : llvm::enumerate(seconds))
+        if (problem.available[index] > 0)
+          ofUnit[index] = std::min(
+              ofUnit[index],
+              space.costs
+                      .unitSeconds(shape, unit, space.microbatch_sizes.back())
+                      .total() *
+                  made.parts.front().count / problem.available[index]);
+    }
+    return seconds;
   }
 
   // Planes far from the best point say little there: prices change by a factor

@@ -23,6 +23,10 @@ static constexpr double countedRatio = 1.03;
 static constexpr double closerRatio = 1.1;
 // An interval is split into so many.
 static constexpr unsigned splitInto = 5;
+// When time is up, bounds without stages are asked for in intervals up to this
+// ratio, as many as take some milliseconds.
+static constexpr double fluidRatio = 1.02;
+static constexpr unsigned maxFluidSplits = 400;
 
 bool isLargerThanPart(double size, size_t index) {
   return size > (1 + 1e-9) / static_cast<double>(index + 2);
@@ -149,7 +153,7 @@ std::vector<Template> TemplateSearch::allWithin(const DevicePrices &prices,
     Interval interval = open.back();
     open.pop_back();
     StageTables &stageTables = tablesOf(interval.microbatch_size);
-    if (program.fluidBound(stageTables, interval) >= limit_s)
+    if (program.fluidBound(stageTables, interval, limit_s) >= limit_s)
       continue;
     bool isFine = interval.high_s <= ratio * interval.low_s;
     Template made;
@@ -181,8 +185,9 @@ TemplateSearch::cheapest(llvm::ArrayRef<Interval> intervals,
   IntervalProgram program(space, globalBatch, prices);
   auto split = [&](const Interval &interval, unsigned parts, double bound) {
     for (const Interval &piece : divide(interval, parts)) {
-      double fluid = std::max(
-          bound, program.fluidBound(tablesOf(piece.microbatch_size), piece));
+      double fluid =
+          std::max(bound, program.fluidBound(tablesOf(piece.microbatch_size),
+                                             piece, best_s));
       if (fluid < best_s)
         queue.push({fluid, false, piece, number++});
     }
@@ -197,15 +202,22 @@ TemplateSearch::cheapest(llvm::ArrayRef<Interval> intervals,
   std::vector<std::pair<double, Template>> found;
   // Else no interval is left, and none has a template below the best one.
   bool isDone = false;
+  unsigned fluidSplits = 0;
   while (!queue.empty()) {
     QueuedInterval next = queue.top();
     queue.pop();
-    if (next.bound_s >= best_s * (1 - tolerance) || is_late()) {
+    double ratio = next.interval.high_s / next.interval.low_s;
+    bool isEnough = next.bound_s >= best_s * (1 - tolerance);
+    if (!isEnough && is_late() && !next.is_priced && ratio > fluidRatio &&
+        fluidSplits++ < maxFluidSplits) {
+      split(next.interval, splitInto, next.bound_s);
+      continue;
+    }
+    if (isEnough || is_late()) {
       result.bound_s = std::min(next.bound_s, best_s);
       isDone = true;
       break;
     }
-    double ratio = next.interval.high_s / next.interval.low_s;
     if (next.is_priced) {
       if (ratio <= 1 + std::max(tolerance, leastTolerance)) {
         result.bound_s = next.bound_s;
