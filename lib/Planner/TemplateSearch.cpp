@@ -14,13 +14,13 @@ namespace autohet {
 static constexpr double never = std::numeric_limits<double>::infinity();
 // The first intervals' ends differ by this factor, the last ones' by the
 // tolerance, but at least by that.
-static constexpr double widestRatio = 2, leastTolerance = 1e-4;
+static constexpr double widestRatio = 1.5, leastTolerance = 1e-4;
 // Stages are counted in intervals up to this ratio: wider ones are split first,
 // which is cheaper and may do without.
-static constexpr double countedRatio = 1.03;
+static constexpr double countedRatio = 1.1;
 // What whole microbatches and later stages' exchanges add is asked for in
 // intervals up to this ratio.
-static constexpr double closerRatio = 1.1;
+static constexpr double closerRatio = 1.05;
 // An interval is split into so many.
 static constexpr unsigned splitInto = 5;
 // When time is up, bounds without stages are asked for in intervals up to this
