@@ -141,8 +141,20 @@ SeenReplicas Judge::considerCounts(ResolvedPlan plan,
 void Judge::correct(llvm::MutableArrayRef<ReplicaLine> lines,
                     const ResolvedPlan &plan,
                     const PlanEvaluation &evaluation) {
-  if (evaluation.timelines.empty())
+  if (evaluation.timelines.empty()) {
+    // Only the step is known: all are taken to be as far off as the last one.
+    double last_s = 0;
+    for (auto [replica, line] : llvm::zip_equal(plan.replicas, lines))
+      last_s = std::max(
+          last_s, line.way_s + line.rest_s +
+                      line.period_s *
+                          static_cast<double>(replica.microbatches - 1));
+    if (last_s > 0)
+      for (ReplicaLine &line : lines)
+        for (double *seconds : {&line.period_s, &line.way_s, &line.rest_s})
+          *seconds *= evaluation.step_s / last_s;
     return;
+  }
   for (auto [r, replica] : llvm::enumerate(plan.replicas)) {
     ReplicaLine &line = lines[r];
     if (costs.planObjective() == PlanObjective::Throughput) {
