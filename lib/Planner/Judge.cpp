@@ -28,7 +28,8 @@ Judge::Judge(const PlanCosts &costs, const PlannerOptions &options,
 double Judge::secondsSinceStart() const { return now() - started_s; }
 
 bool Judge::isLate() const {
-  return options.deadline_s && secondsSinceStart() > *options.deadline_s;
+  return options.deadline_s &&
+         secondsSinceStart() + evaluation_s > *options.deadline_s;
 }
 
 /// GPipe holds all microbatches' activations: it must be faster to be worth
@@ -65,8 +66,10 @@ bool Judge::consider(const ResolvedPlan &given, PlanEvaluation *seen) {
       continue;
     if (!isFirst && isLate())
       break;
+    double begin_s = now();
     PlanEvaluation evaluation =
         costs.evaluate(plan, schedule, options.state_owner);
+    evaluation_s = now() - begin_s;
     ++evaluated_plans;
     if (seen && isFirst)
       *seen = evaluation;
@@ -145,10 +148,10 @@ void Judge::correct(llvm::MutableArrayRef<ReplicaLine> lines,
     // Only the step is known: all are taken to be as far off as the last one.
     double last_s = 0;
     for (auto [replica, line] : llvm::zip_equal(plan.replicas, lines))
-      last_s = std::max(
-          last_s, line.way_s + line.rest_s +
-                      line.period_s *
-                          static_cast<double>(replica.microbatches - 1));
+      last_s = std::max(last_s,
+                        line.way_s + line.rest_s +
+                            line.period_s *
+                                static_cast<double>(replica.microbatches - 1));
     if (last_s > 0)
       for (ReplicaLine &line : lines)
         for (double *seconds : {&line.period_s, &line.way_s, &line.rest_s})

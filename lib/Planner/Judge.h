@@ -50,6 +50,7 @@ public:
     return best ? best->evaluation.step_s
                 : std::numeric_limits<double>::infinity();
   }
+  /// Whether what is begun now, such as another evaluation, ends too late.
   bool isLate() const;
   double secondsSinceStart() const;
   double started() const { return started_s; }
@@ -74,6 +75,7 @@ private:
   const PlanCosts &costs;
   const PlannerOptions &options;
   double started_s;
+  double evaluation_s = 0; ///< what the last one took
   std::vector<PlannedStep> alternatives;
 };
 

@@ -16,7 +16,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <algorithm>
-#include <ctime>
+#include <chrono>
 
 using namespace mlir;
 using namespace autohet;
@@ -192,6 +192,7 @@ FailureOr<PlannerResult> judge(const PlanOptions &options,
 } // namespace
 
 LogicalResult autohet::plan(const PlanOptions &options, MLIRContext &context) {
+  auto begin = std::chrono::steady_clock::now();
   std::vector<std::string> warnings;
   llvm::Expected<Cluster> cluster = loadCluster(options.machines, warnings);
   if (!cluster)
@@ -210,8 +211,9 @@ LogicalResult autohet::plan(const PlanOptions &options, MLIRContext &context) {
   // A deadline is the whole process's: what reading took is gone.
   if (planner.deadline_s)
     *planner.deadline_s = std::max(
-        0.0, *planner.deadline_s - static_cast<double>(std::clock()) /
-                                       static_cast<double>(CLOCKS_PER_SEC));
+        0.0, *planner.deadline_s - std::chrono::duration<double>(
+                                       std::chrono::steady_clock::now() - begin)
+                                       .count());
   if (!planner.microbatch_size && model->fixed_batch)
     planner.microbatch_size = model->fixed_batch;
   FinalistJudge finalists(options, *cluster, context);
