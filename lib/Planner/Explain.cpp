@@ -1,28 +1,20 @@
 //===- Explain.cpp - why a plan is as it is -------------------------------===//
 
 #include "Explain.h"
-#include "JointSearch.h"
 #include "StateByRoom.h"
-#include "autohet/Planner/UnitTableCosts.h"
 #include "autohet/Support/Quantity.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <cmath>
 #include <map>
 #include <set>
 
 namespace autohet {
 
-// How far explainInfeasible() looks, and how exactly.
-static constexpr double largestFactor = 1 << 20, factorPrecision = 1.02;
 // Idle devices are named one by one up to so many of a kind.
 static constexpr size_t maxNamedIdle = 8;
 
-static std::string bytes(double count) {
-  return formatQuantity(count, Dimension::Bytes);
-}
 static std::string seconds(double count) {
   return formatQuantity(count, Dimension::Seconds);
 }
@@ -108,71 +100,6 @@ std::string whyModeHasNoPlan(PlannerMode mode) {
   return "no plan of mode " + plannerModeName(mode).str() +
          " makes the global batch within the devices' memory; the whole space "
          "may have one";
-}
-
-llvm::Error explainInfeasible(const UnitTable &table, const Cluster &cluster,
-                              const PlannerOptions &options, double started_s) {
-  // One replica alone: what no pipeline of all devices can hold, no plan can.
-  bool isLate = false;
-  auto searchWith = [&](double factor) {
-    UnitTableCosts roomier(table, cluster, options.optimizer,
-                           options.memory_fraction * factor, options.objective);
-    PlannerOptions single = options;
-    single.max_alternatives = 0;
-    if (!single.state_parts)
-      single.state_parts = StateParts::Uneven;
-    // Any plan will do.
-    single.target_gap = std::numeric_limits<double>::infinity();
-    Judge judge(roomier, single, started_s);
-    judge.shares_state = mayShareState(roomier, single);
-    JointSearch(judge).run();
-    isLate = judge.isLate();
-    return judge.takeBest();
-  };
-  double tooLittle = 1, enough = 2;
-  std::optional<PlannedStep> nearest;
-  while (!(nearest = searchWith(enough)) && enough < largestFactor && !isLate)
-    tooLittle = enough, enough *= 2;
-  while (nearest && enough > factorPrecision * tooLittle && !isLate) {
-    double middle = std::sqrt(tooLittle * enough);
-    if (std::optional<PlannedStep> found = searchWith(middle))
-      nearest = std::move(found), enough = middle;
-    else
-      tooLittle = middle;
-  }
-  std::string text;
-  double worst = 0;
-  if (nearest)
-    for (const DeviceEvaluation &entry : nearest->evaluation.devices) {
-      double room =
-          options.memory_fraction * cluster.kindOf(entry.device).memory_bytes;
-      double lack = entry.memory.total() - room;
-      if (lack <= worst)
-        continue;
-      worst = lack;
-      std::string units =
-          llvm::join(compressUnits(nearest->resolved.replicas[entry.replica]
-                                       .stages[entry.stage]
-                                       .units,
-                                   table),
-                     ", ");
-      text =
-          llvm::formatv(
-              ": the plan that comes nearest needs about {0} on device "
-              "'{1}' (replica {2}, stage {3}: {4}) and lacks {5} there, "
-              "where {6} % of its {7} may be used",
-              bytes(entry.memory.total()), cluster.devices()[entry.device].name,
-              entry.replica, entry.stage, units, bytes(lack),
-              std::lround(100 * options.memory_fraction),
-              bytes(cluster.kindOf(entry.device).memory_bytes))
-              .str();
-    }
-  std::string help = "more devices, more memory, or an optimizer with less "
-                     "state would help";
-  if (options.microbatch_size && *options.microbatch_size > 1)
-    help = "a smaller microbatch, " + help;
-  return llvm::createStringError("no plan fits into the cluster's memory" +
-                                 text + "; " + help);
 }
 
 } // namespace autohet

@@ -49,6 +49,10 @@ std::vector<int64_t> microbatchSizes(const PlannerOptions &options) {
        ++size)
     if (options.global_batch % size == 0 || (size & (size - 1)) == 0)
       sizes.push_back(size);
+  for (int64_t size : options.more_microbatch_sizes)
+    if (!llvm::is_contained(sizes, size))
+      sizes.push_back(size);
+  llvm::sort(sizes);
   return sizes;
 }
 
@@ -145,6 +149,11 @@ void JointSearch::improve(const ResolvedPlan &start) {
 void JointSearch::boundOnly() {
   addParts();
   solveAll();
+}
+
+void JointSearch::runOnePipeline() {
+  mixes.addEqualReplicas(*addPart(1, 1).search, 0, manyParts);
+  mixes.judgeEqual();
 }
 
 // Whatever the deadline, some bound: of all parts together, without stages. It

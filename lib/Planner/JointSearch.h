@@ -33,6 +33,9 @@ public:
   /// Only the bound.
   void boundOnly();
 
+  /// Only one replica of all devices, where that is soon known.
+  void runOnePipeline();
+
   /// No plan of the space is faster; infinity if none fits.
   double boundSeconds() const { return bound_s; }
   uint64_t pricedTemplates() const { return priced; }

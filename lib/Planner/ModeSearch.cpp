@@ -1,6 +1,8 @@
 //===- ModeSearch.cpp - what restricted planners reach --------------------===//
 
 #include "ModeSearch.h"
+#include "JointSearch.h"
+#include "StateByRoom.h"
 
 namespace autohet {
 
@@ -8,6 +10,15 @@ namespace autohet {
 static constexpr size_t maxNamedGridDevices = 16;
 // Rows of devices in any numbers of replicas: time grows with the square.
 static constexpr size_t maxRowDevices = 2048;
+
+// Beside another mode's plan: what the whole space has.
+static void searchJointly(Judge &judge) {
+  JointSearch(judge).run();
+  if (mayShareState(judge.planCosts(), judge.plannerOptions())) {
+    judge.shares_state = true;
+    JointSearch(judge).run();
+  }
+}
 
 std::string searchMode(PlannerMode mode, Judge &judge) {
   const PlanCosts &costs = judge.planCosts();
@@ -18,7 +29,8 @@ std::string searchMode(PlannerMode mode, Judge &judge) {
            std::to_string(maxRowDevices) + " devices";
   switch (mode) {
   case PlannerMode::Joint:
-    llvm_unreachable("the joint space is JointSearch's");
+    searchJointly(judge);
+    break;
   case PlannerMode::Symmetric:
     if (costs.costModel() &&
         costs.machines().devices().size() <= maxNamedGridDevices)

@@ -12,7 +12,7 @@
 
 namespace autohet {
 
-/// Any mode but PlannerMode::Joint. Says why there is no plan, if so.
+/// Says why there is no plan, if so.
 std::string searchMode(PlannerMode mode, Judge &judge);
 
 /// Grids over few named devices and all their subsets.

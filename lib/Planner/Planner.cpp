@@ -119,6 +119,31 @@ PlannerOptions withUneven(PlannerOptions options) {
   return options;
 }
 
+/// Sizes of the plan's microbatches that `options` do not have.
+std::vector<int64_t> otherSizes(const ResolvedPlan &plan,
+                                const PlannerOptions &options) {
+  std::vector<int64_t> known = microbatchSizes(options);
+  std::set<int64_t> others;
+  for (const ResolvedReplica &replica : plan.replicas)
+    if (!llvm::is_contained(known, replica.microbatch_size))
+      others.insert(replica.microbatch_size);
+  return {others.begin(), others.end()};
+}
+
+/// More than the devices have together: the model once, with all of its state.
+bool isLargerThanCluster(const PlanCosts &costs,
+                         const PlannerOptions &options) {
+  bool isTrained = options.optimizer != OptimizerKind::None;
+  double state = stateBytesPerByte(options.optimizer), needed = 0, room = 0;
+  for (const UnitParameter &parameter : costs.units().parameters)
+    needed +=
+        parameter.bytes * (parameter.trained && isTrained ? 2 + state : 1);
+  for (unsigned device = 0; device < costs.machines().devices().size();
+       ++device)
+    room += costs.memoryRoom(device);
+  return needed > room;
+}
+
 /// The one that a closer look likes best is the plan, and the others are
 /// alternatives to it.
 void chooseFinalist(PlannerResult &result, const PlannerOptions &options) {
@@ -165,13 +190,25 @@ search(const PlanCosts &costs, const PlannerOptions &options,
         std::min(result.lower_bound_s, joint->boundSeconds());
     result.effort.priced_templates += joint->pricedTemplates();
   };
-  searchJointly();
-  own.deadline_s = whole_s;
-  if (sharesState ||
-      (!judge.best && mayShareState(costs, withUneven(options)))) {
-    judge.shares_state = true;
+  auto searchAll = [&] {
+    judge.shares_state = false;
     searchJointly();
-  }
+    own.deadline_s = whole_s;
+    if (sharesState ||
+        (!judge.best && mayShareState(costs, withUneven(options)))) {
+      judge.shares_state = true;
+      searchJointly();
+    }
+  };
+  auto addSizes = [&] {
+    std::vector<int64_t> sizes;
+    if (judge.best)
+      sizes = otherSizes(judge.best->resolved, own);
+    llvm::append_range(own.more_microbatch_sizes, sizes);
+    return !sizes.empty();
+  };
+  addSizes();
+  searchAll();
   result.effort.seconds = judge.secondsSinceStart();
   result.effort.evaluated_plans += judge.evaluated_plans;
   result.effort.is_cut_short = judge.isLate();
@@ -193,6 +230,16 @@ search(const PlanCosts &costs, const PlannerOptions &options,
       if (spaces.empty())
         joint->improve(step->resolved);
     }
+  }
+  // A mode's plan may be the best with sizes of microbatches that were not
+  // looked at: then they are, and the bound is one of those, too.
+  if (addSizes()) {
+    double begun_s = judge.secondsSinceStart();
+    own.deadline_s = whole_s = options.deadline_s;
+    result.lower_bound_s = std::numeric_limits<double>::infinity();
+    searchAll();
+    result.effort.seconds += judge.secondsSinceStart() - begun_s;
+    result.effort.is_cut_short |= judge.isLate();
   }
   if (result.effort.is_cut_short)
     lateBound_s = result.lower_bound_s;
@@ -232,6 +279,8 @@ llvm::Expected<PlannerResult> planCluster(const UnitTable &table,
                        options.memory_fraction, options.objective);
   std::optional<double> lateBound_s;
   double started_s = Judge(costs, options).started();
+  if (isLargerThanCluster(costs, options))
+    return explainInfeasible(table, cluster, options, started_s);
   std::vector<std::unique_ptr<PlanCosts>> spaces;
   if (options.has_one_extent) {
     std::set<unsigned> extents;
@@ -274,6 +323,7 @@ PlannerResult judgePlan(const Plan &plan, llvm::StringRef origin,
   result.best.evaluation =
       evaluatePlan(result.best.resolved, plan.schedule, plan.state_owner,
                    *costs.costModel(), plan.gradient_exchange);
+  options.more_microbatch_sizes = otherSizes(result.best.resolved, options);
   Judge judge(costs, options);
   // What is given may use what is not searched, such as larger microbatches.
   result.lower_bound_s = result.best.evaluation.step_s;

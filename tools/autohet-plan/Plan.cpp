@@ -189,6 +189,17 @@ FailureOr<PlannerResult> judge(const PlanOptions &options,
                    microbatchSize, options.planner.objective);
 }
 
+/// A plan whose programs a device cannot hold is no alternative.
+void dropUnfit(std::vector<PlannedStep> &alternatives,
+               ArrayRef<Finalist> finalists) {
+  llvm::erase_if(alternatives, [&](const PlannedStep &step) {
+    return llvm::any_of(finalists, [&](const Finalist &finalist) {
+      return !finalist.why_not.empty() &&
+             formatPlan(finalist.step.plan) == formatPlan(step.plan);
+    });
+  });
+}
+
 } // namespace
 
 LogicalResult autohet::plan(const PlanOptions &options, MLIRContext &context) {
@@ -255,6 +266,7 @@ LogicalResult autohet::plan(const PlanOptions &options, MLIRContext &context) {
     return failure();
   PlanTextFacts facts;
   finalists.take(facts);
+  dropUnfit(result->alternatives, facts.finalists);
   return report(options, *result, model->units, *cluster, model->tokens,
                 context, std::move(facts), replanned ? &*replanned : nullptr);
 }

@@ -44,6 +44,8 @@ struct PlannerOptions {
   /// Of every replica; else chosen for each.
   std::optional<int64_t> microbatch_size;
   int64_t max_microbatch_size = 64;
+  /// Looked at besides divisors of the batch and powers of two, ascending.
+  std::vector<int64_t> more_microbatch_sizes;
   /// Else the better one.
   std::optional<Schedule> schedule;
   std::string state_owner = "spread";

@@ -190,7 +190,12 @@ TEST_F(Planner, PinnedMicrobatchAndSchedule) {
 TEST_F(Planner, SaysWhatIsMissing) {
   cluster = test::makeCluster({1, 1}, 20e6);
   EXPECT_THAT(refuse(), AllOf(HasSubstr("no plan fits"), HasSubstr("lacks"),
-                              HasSubstr("on device 'n")));
+                              HasSubstr("on device 'n"),
+                              HasSubstr("what would help: more devices")));
+  // With Adam's state it is short, with none it is not.
+  cluster = test::makeCluster({1}, 120e6);
+  options.optimizer = OptimizerKind::Adam;
+  EXPECT_THAT(refuse(), HasSubstr("what would help: the optimizer sgd"));
 }
 
 TEST_F(Planner, RefusesImpossibleInput) {
@@ -207,6 +212,34 @@ TEST_F(Planner, RefusesImpossibleInput) {
   cluster = test::makeCluster({1});
   table = UnitTable();
   EXPECT_THAT(refuse(), HasSubstr("no units"));
+}
+
+// Three quarters of the batch are no divisor of it: the mode that tries every
+// number finds them, and the bound is one of plans with such sizes, too.
+TEST_F(Planner, BoundIsOfTheSizesUsed) {
+  cluster = test::makeCluster({3, 1});
+  for (DeviceKind &kind : cluster.kinds)
+    kind.overhead_s = 5e-3; // the fewer microbatches the better
+  options.global_batch = 8;
+  options.compare = {PlannerMode::Cephalo};
+  PlannerResult result = plan();
+  std::vector<int64_t> sizes;
+  for (const Replica &replica : result.best.plan.replicas)
+    sizes.push_back(replica.microbatch_size);
+  EXPECT_THAT(sizes, testing::UnorderedElementsAre(6, 2));
+  options.compare.clear();
+  options.more_microbatch_sizes = {6};
+  EXPECT_DOUBLE_EQ(result.lower_bound_s, plan().lower_bound_s);
+}
+
+TEST_F(Planner, OursStandsBesideOtherModes) {
+  options.mode = PlannerMode::Whale;
+  options.compare = {PlannerMode::Joint};
+  PlannerResult result = plan();
+  ASSERT_EQ(result.modes.size(), 1u);
+  ASSERT_TRUE(result.modes.front().step);
+  EXPECT_LE(result.modes.front().step->evaluation.step_s,
+            result.best.evaluation.step_s);
 }
 
 TEST_F(Planner, SymmetricIsAGridOfEqualParts) {

@@ -1,0 +1,168 @@
+//===- Shortage.cpp - what is missing where nothing fits -------------------===//
+
+#include "Explain.h"
+#include "JointSearch.h"
+#include "StateByRoom.h"
+#include "autohet/Planner/UnitTableCosts.h"
+#include "autohet/Support/Quantity.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+
+namespace autohet {
+
+// How far a plan is looked for, and how exactly.
+static constexpr double largestFactor = 1 << 20, factorPrecision = 1.02;
+
+static std::string bytes(double count) {
+  return formatQuantity(count, Dimension::Bytes);
+}
+
+namespace {
+
+/// Looks for any plan, where devices have more memory or need less of it.
+class ShortageSearch {
+public:
+  ShortageSearch(const UnitTable &table, const Cluster &cluster,
+                 const PlannerOptions &options, double started_s)
+      : table(table), cluster(cluster), options(options), started_s(started_s) {
+  }
+
+  llvm::Error explain();
+
+private:
+  /// With so many times the memory.
+  std::optional<PlannedStep> planWith(double factor,
+                                      const PlannerOptions &wanted);
+  std::optional<PlannedStep> findNearest();
+  std::string describe(const PlannedStep &nearest) const;
+  std::vector<std::string> findRemedies();
+
+  const UnitTable &table;
+  const Cluster &cluster;
+  const PlannerOptions &options;
+  double started_s;
+  /// Whether one pipeline over all devices is enough to look at: whether it
+  /// fits is soon known.
+  bool isQuick = true;
+  bool isLate = false;
+};
+
+std::optional<PlannedStep>
+ShortageSearch::planWith(double factor, const PlannerOptions &wanted) {
+  UnitTableCosts costs(table, cluster, wanted.optimizer,
+                       wanted.memory_fraction * factor, wanted.objective);
+  PlannerOptions any = wanted;
+  any.max_alternatives = 0;
+  // Any plan will do.
+  any.target_gap = std::numeric_limits<double>::infinity();
+  if (isQuick) {
+    any.deadline_s.reset();
+    if (!any.microbatch_size)
+      any.microbatch_size = 1;
+    Judge judge(costs, any);
+    JointSearch(judge).runOnePipeline();
+    return judge.takeBest();
+  }
+  if (!any.state_parts)
+    any.state_parts = StateParts::Uneven;
+  Judge judge(costs, any, started_s);
+  judge.shares_state = mayShareState(costs, any);
+  JointSearch(judge).run();
+  isLate = judge.isLate();
+  return judge.takeBest();
+}
+
+// What no pipeline of all devices can hold, no plan can. So first it is that
+// one; and the whole space only where there are too many devices for it, or
+// fewer are allowed.
+std::optional<PlannedStep> ShortageSearch::findNearest() {
+  std::optional<PlannedStep> nearest;
+  double tooLittle = 1, enough = 2;
+  isQuick = planWith(largestFactor, options).has_value();
+  while (!(nearest = planWith(enough, options)) && enough < largestFactor &&
+         !isLate)
+    tooLittle = enough, enough *= 2;
+  while (nearest && enough > factorPrecision * tooLittle && !isLate) {
+    double middle = std::sqrt(tooLittle * enough);
+    if (std::optional<PlannedStep> found = planWith(middle, options))
+      nearest = std::move(found), enough = middle;
+    else
+      tooLittle = middle;
+  }
+  return nearest;
+}
+
+std::string ShortageSearch::describe(const PlannedStep &nearest) const {
+  std::string text;
+  double worst = 0;
+  for (const DeviceEvaluation &entry : nearest.evaluation.devices) {
+    double memory = cluster.kindOf(entry.device).memory_bytes;
+    double lack = entry.memory.total() - options.memory_fraction * memory;
+    if (lack <= worst)
+      continue;
+    worst = lack;
+    const ResolvedStage &stage =
+        nearest.resolved.replicas[entry.replica].stages[entry.stage];
+    text = llvm::formatv(
+               ": the plan that comes nearest needs about {0} on device "
+               "'{1}' (replica {2}, stage {3}: {4}) and lacks {5} there, "
+               "where {6} % of its {7} may be used",
+               bytes(entry.memory.total()),
+               cluster.devices()[entry.device].name, entry.replica, entry.stage,
+               llvm::join(compressUnits(stage.units, table), ", "), bytes(lack),
+               std::lround(100 * options.memory_fraction), bytes(memory))
+               .str();
+  }
+  return text;
+}
+
+// Only what does help by itself is named.
+std::vector<std::string> ShortageSearch::findRemedies() {
+  std::vector<std::string> remedies;
+  if (!isQuick)
+    return remedies;
+  auto tryWith = [&](const PlannerOptions &changed, llvm::StringRef name) {
+    if (planWith(1, changed))
+      remedies.push_back(name.str());
+  };
+  if (options.microbatch_size.value_or(1) > 1) {
+    PlannerOptions smaller = options;
+    smaller.microbatch_size = 1;
+    tryWith(smaller, "microbatches of 1");
+  }
+  if (stateBytesPerByte(options.optimizer) > 0) {
+    PlannerOptions stateless = options;
+    stateless.optimizer = OptimizerKind::SGD;
+    tryWith(stateless, "the optimizer sgd, which has no state");
+  }
+  if (!options.allow_recompute && !table.is_forward_only) {
+    PlannerOptions again = options;
+    again.allow_recompute = true;
+    tryWith(again, "computing forward again (which no runtime does yet: "
+                   "autohet-plan --allow recompute)");
+  }
+  return remedies;
+}
+
+llvm::Error ShortageSearch::explain() {
+  std::string text;
+  if (std::optional<PlannedStep> nearest = findNearest())
+    text = describe(*nearest);
+  std::vector<std::string> remedies = findRemedies();
+  remedies.push_back("more devices");
+  return llvm::createStringError(
+      "no plan fits into the cluster's memory" + text +
+      "; what would help: " + llvm::join(remedies, ", ") + " or more memory");
+}
+
+} // namespace
+
+llvm::Error explainInfeasible(const UnitTable &table, const Cluster &cluster,
+                              const PlannerOptions &options, double started_s) {
+  return ShortageSearch(table, cluster, options, started_s).explain();
+}
+
+} // namespace autohet
