@@ -130,8 +130,10 @@ private:
     reader.finish();
     if (!isNamed)
       return;
-    if (name.empty() || llvm::StringRef(name).find_first_of("/@*?[],: ") !=
-                            llvm::StringRef::npos)
+    if (name.empty())
+      return errors.add(tree.find("name")->location, "a node's name is empty");
+    if (llvm::StringRef(name).find_first_of("/@*?[],: ") !=
+        llvm::StringRef::npos)
       return errors.add(tree.find("name")->location,
                         "'" + name +
                             "' cannot name a node: it holds one of "

@@ -53,6 +53,8 @@ private:
     int64_t slots = 0;
     for (llvm::StringRef word : llvm::drop_begin(words)) {
       auto [key, value] = word.split('=');
+      if ((key == "slots" && slots) || (key == "type" && !type.empty()))
+        return errors.add(location, "'" + key + "' is given twice");
       if (key == "slots") {
         if (value.getAsInteger(10, slots) || slots < 1)
           return errors.add(location,
@@ -109,6 +111,8 @@ private:
 llvm::Expected<Cluster> parseHostfile(llvm::StringRef text,
                                       llvm::StringRef file,
                                       const Cluster &kinds) {
+  if (llvm::Error wrong = checkUtf8(text, file))
+    return std::move(wrong);
   return HostfileReader(file, kinds).read(text);
 }
 

@@ -199,7 +199,15 @@ private:
     int64_t samples = 0;
     std::vector<int64_t> sizes;
     std::string sum;
-    for (const Replica &replica : plan.replicas) {
+    for (auto [number, replica] : llvm::enumerate(plan.replicas)) {
+      // The product of larger ones may be any number.
+      for (auto [name, count] :
+           {std::pair("microbatches", replica.microbatches),
+            std::pair("microbatch_size", replica.microbatch_size)})
+        if (count > kLargestGlobalBatch)
+          return fail("replica " + llvm::Twine(number) + ": '" + name +
+                      "' is " + llvm::Twine(count) + ", at most " +
+                      llvm::Twine(kLargestGlobalBatch));
       samples += replica.microbatches * replica.microbatch_size;
       sizes.push_back(replica.microbatch_size);
       sum += (sum.empty() ? "" : " + ") + std::to_string(replica.microbatches) +

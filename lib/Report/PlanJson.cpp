@@ -81,6 +81,9 @@ json::Value describePlanAsJson(const PlannerResult &result,
       entry["why_not"] = finalist.why_not;
     finalists.push_back(std::move(entry));
   }
+  json::Array reasons; // which name files, that is any bytes
+  for (const std::string &reason : result.reasons)
+    reasons.push_back(json::fixUTF8(reason));
   json::Object report{{"format", "autohet-plan-report"},
                       {"version", 1},
                       {"step_s", evaluation.step_s},
@@ -102,7 +105,7 @@ json::Value describePlanAsJson(const PlannerResult &result,
                       {"idle", std::move(idle)},
                       {"modes", std::move(modes)},
                       {"alternatives", std::move(alternatives)},
-                      {"reasons", json::Array(result.reasons)}};
+                      {"reasons", std::move(reasons)}};
   if (!finalists.empty()) {
     report["finalists"] = std::move(finalists);
     report["simulating_s"] = facts.simulating_s;

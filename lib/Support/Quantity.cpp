@@ -92,8 +92,11 @@ llvm::Expected<double> parseQuantity(llvm::StringRef text,
     return value;
   }
   for (const UnitName &candidate : units)
-    if (name == candidate.name)
+    if (name == candidate.name) {
+      if (!std::isfinite(value * candidate.scale))
+        return error("'" + text + "' is too large");
       return value * candidate.scale;
+    }
   std::string known;
   for (const UnitName &candidate : units)
     known += (known.empty() ? "" : ", ") + std::string(candidate.name);

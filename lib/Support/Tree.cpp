@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 namespace autohet {
@@ -43,6 +44,16 @@ std::string formatError(llvm::StringRef file, TextLocation location,
 llvm::Error makeError(llvm::StringRef file, TextLocation location,
                       const llvm::Twine &message) {
   return llvm::createStringError(formatError(file, location, message));
+}
+
+llvm::Error checkUtf8(llvm::StringRef text, llvm::StringRef file) {
+  size_t wrong = 0;
+  if (llvm::json::isUTF8(text, &wrong))
+    return llvm::Error::success();
+  llvm::StringRef before = text.take_front(wrong);
+  unsigned line = before.count('\n') + 1;
+  unsigned column = wrong - (before.rfind('\n') + 1) + 1;
+  return makeError(file, {line, column}, "not UTF-8 text");
 }
 
 llvm::Expected<std::string> readTextFile(llvm::StringRef path) {

@@ -133,6 +133,9 @@ private:
 } // namespace
 
 llvm::Expected<Tree> parseYaml(llvm::StringRef text, llvm::StringRef file) {
+  // The parser takes other bytes for the end of what it reads.
+  if (llvm::Error wrong = checkUtf8(text, file))
+    return std::move(wrong);
   return YamlReader(text, file).read();
 }
 

@@ -203,8 +203,8 @@ FailureOr<SimProgram> autohet::simProgramOf(ModuleOp module,
   for (exec::ProgramOp program : programs) {
     std::optional<unsigned> place = cluster.findDevice(program.getSymName());
     if (!place)
-      return program.emitOpError(
-          "is for a device that the cluster does not have");
+      return program.emitOpError("is for device '")
+             << program.getSymName() << "', which the cluster does not have";
     places.push_back(*place);
     result.devices.push_back(
         ProgramReader(program, cluster.kindOf(*place), kernels, detail).run());

@@ -97,6 +97,9 @@ ModelFile ModelOptions::read(std::string &problem) const {
   file.shared = listOf(shared);
   file.batch_dim = batchDim, file.constants = constants;
   file.sequence_length = readNumber<int64_t>(sequenceLength, problem);
+  // 0 stands for the longest: nobody asks for it by that number.
+  if (problem.empty() && !sequenceLength.empty() && file.sequence_length == 0)
+    problem = "--seq-len 0: wanted 1 to 1048576 tokens";
   file.padding_mask = paddingMask, file.dropout = !noDropout;
   file.verbose = verbose;
   file.freeze = freeze, file.loss = loss, file.loss_output = lossOutput;

@@ -204,6 +204,9 @@ autohet::formatWeightsIndex(ModuleOp module, uint64_t structureHash,
     llvm::SmallString<256> path(source.getFile());
     llvm::sys::fs::make_absolute(path);
     llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
+    if (!json::isUTF8(path))
+      return llvm::createStringError("weights.index cannot name '" + path +
+                                     "': it is not UTF-8 text");
     uint64_t offset = source.getOffset(), bytes = exec::sizeInBytes(stored);
     llvm::Expected<uint64_t> checksum = files.checksum(path, offset, bytes);
     if (!checksum)

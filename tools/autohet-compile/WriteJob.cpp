@@ -21,6 +21,7 @@
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -62,7 +63,9 @@ private:
 };
 
 void Writer::noteFacts() {
-  facts.name = llvm::sys::path::stem(job.options.modelFile.path).str();
+  // A file's name is any bytes, a job's is text.
+  facts.name =
+      llvm::json::fixUTF8(llvm::sys::path::stem(job.options.modelFile.path));
   facts.structureHash = job.units.structure_hash;
   facts.planHash = planHash(job.plan);
   facts.globalBatch = job.plan.global_batch;

@@ -5,6 +5,7 @@
 #include "autohet/Report/MovesText.h"
 #include "autohet/Report/PlanText.h"
 
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -21,6 +22,9 @@ LogicalResult autohet::writeOutput(StringRef path, StringRef text,
     file.flush();
     code = file.error();
     file.clear_error();
+    // No half of a plan is left behind.
+    if (code && llvm::sys::fs::is_regular_file(path))
+      llvm::sys::fs::remove(path);
   }
   if (code)
     return emitError(UnknownLoc::get(&context))

@@ -9,6 +9,7 @@
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Dialect/Onnx/Onnx.h"
 #include "autohet/Support/Quantity.h"
+#include "autohet/runtime/streams.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -160,6 +161,7 @@ private:
   llvm::Error readModes(PlannerOptions &planner) const;
   llvm::Error readCounts(PlannerOptions &planner) const;
   llvm::Error readInference(PlanOptions &options) const;
+  llvm::Error checkGivenPlan() const;
   llvm::Error readChange(PlanOptions &options) const;
   llvm::Error readSailor(PlanOptions &options) const;
   llvm::Error readFinalists(PlanOptions &options) const;
@@ -211,14 +213,15 @@ llvm::Error CommandLine::readCounts(PlannerOptions &planner) const {
     return error(problem);
   if (batch < 0 || size < 0 || most < 0)
     return error("--global-batch, --microbatch and --max-devices are counts");
-  if (!batch && plan.empty() && from.empty())
-    return error("--global-batch is needed: how many samples all devices share "
-                 "in a step");
   for (auto [name, text, count] :
-       {std::tuple("microbatch", &microbatch, size),
+       {std::tuple("global-batch", &globalBatch, batch),
+        std::tuple("microbatch", &microbatch, size),
         std::tuple("max-devices", &maxDevices, most)})
     if (!text->empty() && count == 0)
       return error("--" + llvm::Twine(name) + "=0: at least 1");
+  if (!batch && plan.empty() && from.empty())
+    return error("--global-batch is needed: how many samples all devices share "
+                 "in a step");
   if (batch > kLargestGlobalBatch)
     return error("--global-batch " + llvm::Twine(batch) + ": at most " +
                  llvm::Twine(kLargestGlobalBatch));
@@ -246,6 +249,8 @@ llvm::Error CommandLine::readChange(PlanOptions &options) const {
   if (from.empty()) {
     if (!lost.empty() || !joined.empty())
       return error("--lost and --joined need --from: the plan that ran before");
+    if (speedWeight.getNumOccurrences() || moveWeight.getNumOccurrences())
+      return error("--speed-weight and --move-weight are for --from");
     return llvm::Error::success();
   }
   if (!plan.empty())
@@ -259,13 +264,30 @@ llvm::Error CommandLine::readChange(PlanOptions &options) const {
         !std::isfinite(*value) || *value < 0)
       return error("--" + llvm::Twine(name) + "=" + *text +
                    ": a number of at least 0");
+  if (options.speed_weight == 0 && options.move_weight == 0)
+    return error("--speed-weight and --move-weight are both 0: nothing counts");
+  return llvm::Error::success();
+}
+
+/// What only a search needs, beside a plan that is given.
+llvm::Error CommandLine::checkGivenPlan() const {
+  if (plan.empty())
+    return llvm::Error::success();
+  llvm::SmallVector<const cl::Option *> searching = {
+      &maxDevices, &whose, &deadline, &stateParts, std::addressof(allow)};
+  if (compare != "none")
+    searching.push_back(&compare);
+  for (const cl::Option *option : searching)
+    if (option->getNumOccurrences())
+      return error("--" + option->ArgStr +
+                   " is of the search, but --plan gives the plan");
   return llvm::Error::success();
 }
 
 llvm::Error CommandLine::readSailor(PlanOptions &options) const {
   if (cost != "sailor") {
-    if (!profile.empty() || !sailorPlan.empty())
-      return error("--profile and --sailor-plan are for --cost=sailor");
+    if (!profile.empty() || !sailorPlan.empty() || zone.getNumOccurrences())
+      return error("--profile, --zone and --sailor-plan are for --cost=sailor");
     return llvm::Error::success();
   }
   if (profile.empty())
@@ -273,6 +295,9 @@ llvm::Error CommandLine::readSailor(PlanOptions &options) const {
   if (!from.empty() || !plan.empty() || precision != "fp32")
     return error("--cost=sailor has neither --from, --plan nor --precision: "
                  "profiles are what they are");
+  if (std::vector<std::string> given = modelFile.arguments(); !given.empty())
+    return error(given.front() + " is of a model's file, but --cost=sailor has "
+                                 "published profiles of models");
   options.sailor_data = profile;
   options.sailor_zone = zone;
   options.sailor_output = sailorPlan;
@@ -371,6 +396,8 @@ llvm::Error CommandLine::read(PlanOptions &options) const {
   PlannerOptions &planner = options.planner;
   if (llvm::Error problem = readChange(options))
     return problem;
+  if (llvm::Error problem = checkGivenPlan())
+    return problem;
   if (llvm::Error problem = readSailor(options))
     return problem;
   if (llvm::Error problem = readModes(planner))
@@ -410,6 +437,7 @@ llvm::Error CommandLine::read(PlanOptions &options) const {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  ah_ignore_size_signal(); // which LLVM would have reported as a crash
   CommandLine commandLine;
   cl::HideUnrelatedOptions(
       {&placement, &modelOptions, &searchOptions, &outputOptions});

@@ -146,8 +146,12 @@ std::vector<DeviceMemory> Simulator::measureMemory() {
 
 LogicalResult Simulator::run() {
   SmallString<128> input(options.input);
-  if (llvm::sys::fs::is_directory(input))
+  if (llvm::sys::fs::is_directory(input)) {
     llvm::sys::path::append(input, "programs.mlirbc");
+    if (!llvm::sys::fs::exists(input))
+      return error("'" + options.input +
+                   "' is no compiled job: it has no programs.mlirbc");
+  }
   if (llvm::sys::path::extension(input) == ".json") {
     if (failed(readCluster()) || failed(makePrograms()))
       return failure();

@@ -8,6 +8,7 @@
 #include "autohet/Dialect/Exec/Exec.h"
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Dialect/Onnx/Onnx.h"
+#include "autohet/runtime/streams.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/InitLLVM.h"
@@ -67,6 +68,7 @@ struct CommandLine {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  ah_ignore_size_signal(); // which LLVM would have reported as a crash
   CommandLine commandLine;
   cl::HideUnrelatedOptions({&inputs, &modelOptions, &outputOptions});
   if (!parseCommandLine(

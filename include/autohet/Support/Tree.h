@@ -55,6 +55,9 @@ std::string formatError(llvm::StringRef file, TextLocation location,
 llvm::Error makeError(llvm::StringRef file, TextLocation location,
                       const llvm::Twine &message);
 
+/// Names of one file are written into others, which are UTF-8.
+llvm::Error checkUtf8(llvm::StringRef text, llvm::StringRef file);
+
 /// Lists in lists beyond this are refused: deeper than any file of ours, but no
 /// stack overflows, as in the runtime's reader of JSON.
 constexpr unsigned maxTreeDepth = 200;

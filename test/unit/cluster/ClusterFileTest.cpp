@@ -197,6 +197,13 @@ TEST(ClusterFile, Refuses) {
   EXPECT_THAT(refuse(edited("[fast]", "[]")), HasSubstr("has no devices"));
   EXPECT_THAT(refuse(edited("name: n0", "name: n/0")),
               HasSubstr("cannot name a node"));
+  EXPECT_THAT(refuse(edited("name: n0", "name: ''")),
+              HasSubstr("a node's name is empty"));
+  EXPECT_THAT(refuse(edited("8 GB/s", "8e305 TB/s")), HasSubstr("too large"));
+  EXPECT_THAT(refuse(edited("200 MiB", "200 MiB MiB")),
+              HasSubstr("unknown unit 'MiB MiB'"));
+  EXPECT_THAT(refuse(edited("name: n0", "name: n\xe9")),
+              HasSubstr("error: not UTF-8 text"));
   EXPECT_THAT(refuse(edited("format: 1", "format: 2")),
               HasSubstr("this version reads format 1"));
   EXPECT_THAT(refuse("format: 1\nkinds: {}\nnodes: []\n"),

@@ -60,6 +60,9 @@ TEST(Hostfile, Refuses) {
   EXPECT_THAT(refuse("w slots=2x"), HasSubstr("above 0, found '2x'"));
   EXPECT_THAT(refuse("me@w slots=2"), HasSubstr("not a plain host name"));
   EXPECT_THAT(refuse("w slots=2 port=3"), HasSubstr("unknown word 'port=3'"));
+  EXPECT_THAT(refuse("w slots=2 slots=3"), HasSubstr("'slots' is given twice"));
+  EXPECT_THAT(refuse("v slots=1\nw\xff slots=2"),
+              HasSubstr("hosts:2:2: error: not UTF-8 text"));
   EXPECT_THAT(refuse("# none\n"), HasSubstr("names no host"));
 }
 

@@ -100,6 +100,12 @@ TEST_F(VerifyPlan, Batch) {
   EXPECT_THAT(verifyPlan(wrong, table, cluster),
               ElementsAre(HasSubstr("the least that these microbatch sizes can "
                                     "make is 8")));
+  // 2^32 times 2^32 is 0 in 64 bits.
+  wrong = plan("4294967296x4294967296: embed-head@n0/0; 1x8: embed-head@n1/0");
+  wrong.global_batch = 8;
+  EXPECT_THAT(verifyPlan(wrong, table, cluster),
+              ElementsAre("replica 0: 'microbatches' is 4294967296, at most "
+                          "65536"));
 }
 
 TEST_F(VerifyPlan, NearestBatches) {
