@@ -128,7 +128,7 @@ void JointSearch::run() {
   for (Part &part : parts)
     priced += part.search->pricedIntervals();
   if (!isContent() && costs.machines().devices().size() <= maxNamedDevices &&
-      costs.costModel())
+      costs.mayNameDevices())
     enumerateGroupings();
   if (!judge.best)
     return;

@@ -32,7 +32,7 @@ std::string searchMode(PlannerMode mode, Judge &judge) {
     searchJointly(judge);
     break;
   case PlannerMode::Symmetric:
-    if (costs.costModel() &&
+    if (costs.mayNameDevices() &&
         costs.machines().devices().size() <= maxNamedGridDevices)
       searchNamedGrids(*costs.costModel(), judge);
     else

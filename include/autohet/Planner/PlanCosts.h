@@ -140,9 +140,10 @@ public:
     return cluster.kindOf(device).memory_bytes;
   }
 
-  /// The facts below, where there are such: exact searches over few named
-  /// devices need them.
+  /// The facts below, where there are such.
   virtual const CostModel *costModel() const { return nullptr; }
+  /// Whether plans of few named devices may be enumerated by those facts.
+  virtual bool mayNameDevices() const { return costModel(); }
 
   /// The judge.
   virtual PlanEvaluation evaluate(const ResolvedPlan &plan, Schedule schedule,

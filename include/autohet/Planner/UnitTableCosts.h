@@ -43,10 +43,9 @@ public:
   double memoryRoom(unsigned device) const override {
     return memoryFraction * machines().kindOf(device).memory_bytes;
   }
-  const CostModel *costModel() const override {
-    // Searches over named devices know no rule for extents.
-    return extent ? nullptr : &costs;
-  }
+  const CostModel *costModel() const override { return &costs; }
+  // Searches over named devices know no rule for extents.
+  bool mayNameDevices() const override { return !extent; }
   PlanObjective planObjective() const override { return costs.planObjective(); }
 
 private:
