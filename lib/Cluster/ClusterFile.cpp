@@ -27,6 +27,9 @@ const PlausibleRange plausibleFlops = {Dimension::FlopsPerSecond, 1e6, 1e17};
 const PlausibleRange plausibleBandwidth = {Dimension::BytesPerSecond, 1e4,
                                            1e14};
 const PlausibleRange plausibleTime = {Dimension::Seconds, 0, 1};
+// Files have given it for one of the model's units, which are some ten commands
+// each.
+constexpr double overheadOfUnits_s = 10e-6;
 const PlausibleRange plausiblePrice = {Dimension::DollarsPerHour, 1e-3, 1e3};
 
 // What a kind without `flops` computes at relative speed 1.
@@ -87,9 +90,12 @@ private:
     positive(reader, "memory_bandwidth", kind.memory_bandwidth_bytes_per_s,
              plausibleBandwidth, false, what);
     positive(reader, "price", kind.usd_per_hour, plausiblePrice, false, what);
-    if (reader.optional("overhead", kind.overhead_s, Dimension::Seconds))
-      warnIfAbsurd(entry.value, "overhead", kind.overhead_s, plausibleTime,
-                   what);
+    if (reader.optional("overhead", kind.overhead_s, Dimension::Seconds) &&
+        kind.overhead_s >= overheadOfUnits_s)
+      warn(*entry.value.find("overhead"), "overhead", what,
+           formatQuantity(kind.overhead_s, Dimension::Seconds) +
+               " to start each kernel and each product: is it meant for a "
+               "whole unit of the model?");
     if (reader.optional("relative_speed", kind.relative_speed,
                         Dimension::None) &&
         kind.relative_speed == 0)
@@ -271,13 +277,16 @@ private:
 
   void warn(const Tree &tree, llvm::StringRef key, double value,
             const PlausibleRange &range, const std::string &what) {
-    if (value >= range.low && value <= range.high)
-      return;
+    if (value < range.low || value > range.high)
+      warn(tree, key, what,
+           formatQuantity(value, range.dimension) + ": is the unit right?");
+  }
+
+  void warn(const Tree &tree, llvm::StringRef key, const std::string &what,
+            const std::string &reading) {
     warnings.push_back((file + ":" + llvm::Twine(tree.location.line) + ":" +
                         llvm::Twine(tree.location.column) + ": warning: '" +
-                        key + "' of " + what + " reads as " +
-                        formatQuantity(value, range.dimension) +
-                        ": is the unit right?")
+                        key + "' of " + what + " reads as " + reading)
                            .str());
   }
 

@@ -16,9 +16,8 @@ namespace autohet {
 bool Unit::operator==(const Unit &other) const {
   auto fields = [](const Unit &unit) {
     return std::tie(unit.id, unit.parameters, unit.forward, unit.backward,
-                    unit.activation_bytes, unit.workspace_bytes,
-                    unit.gradient_workspace_bytes, unit.divisible,
-                    unit.all_reduce_bytes, unit.successors);
+                    unit.activations, unit.workspace, unit.gradient_workspace,
+                    unit.divided_extent, unit.successors);
   };
   return fields(*this) == fields(other);
 }
@@ -55,14 +54,37 @@ static void writePass(llvm::StringRef key, const PassWork &pass,
   writeWork("per_sample", pass.per_sample, os);
   os << ", ";
   writeWork("once", pass.once, os);
+  for (auto [name, work] :
+       {std::pair("whole_per_sample", &pass.whole_per_sample),
+        std::pair("whole_once", &pass.whole_once)})
+    if (!(*work == Work())) {
+      os << ", ";
+      writeWork(name, *work, os);
+    }
+  if (!pass.exchanges.empty()) {
+    os << ", \"exchanges\": [";
+    llvm::ListSeparator comma;
+    for (const RankExchange &exchange : pass.exchanges)
+      os << comma << "[\"" << exchangeName(exchange.kind) << "\", "
+         << json::Value(exchange.bytes_per_sample) << "]";
+    os << "]";
+  }
   os << "},";
+}
+
+static void writeBytes(llvm::StringRef what, const DividedBytes &bytes,
+                       llvm::raw_ostream &os) {
+  os << " \"" << what << "_bytes\": " << json::Value(bytes.all) << ",";
+  if (bytes.whole != 0)
+    os << " \"whole_" << what << "_bytes\": " << json::Value(bytes.whole)
+       << ",";
 }
 
 // One line a unit and a parameter: people read and diff this.
 std::string formatUnitTable(const UnitTable &table) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << "{\n  \"format\": 2,\n  \"structure_hash\": \""
+  os << "{\n  \"format\": 3,\n  \"structure_hash\": \""
      << formatHash(table.structure_hash) << "\",\n";
   if (table.is_forward_only)
     os << "  \"forward_only\": true,\n";
@@ -71,7 +93,8 @@ std::string formatUnitTable(const UnitTable &table) {
   for (const UnitParameter &parameter : table.parameters) {
     os << separator << "    {\"name\": " << json::Value(parameter.name)
        << ", \"bytes\": " << json::Value(parameter.bytes)
-       << ", \"trained\": " << (parameter.trained ? "true" : "false") << "}";
+       << ", \"trained\": " << (parameter.trained ? "true" : "false")
+       << ", \"divided\": " << (parameter.divided ? "true" : "false") << "}";
     separator = ",\n";
   }
   os << "\n  ],\n  \"units\": [";
@@ -83,16 +106,13 @@ std::string formatUnitTable(const UnitTable &table) {
     for (unsigned parameter : unit.parameters)
       os << comma << parameter;
     os << "],";
-    auto number = [&](const char *key, double value) {
-      os << " \"" << key << "\": " << json::Value(value) << ",";
-    };
     writePass("forward", unit.forward, os);
     writePass("backward", unit.backward, os);
-    number("activation_bytes", unit.activation_bytes);
-    number("workspace_bytes", unit.workspace_bytes);
-    number("gradient_workspace_bytes", unit.gradient_workspace_bytes);
-    number("divisible", unit.divisible);
-    number("all_reduce_bytes", unit.all_reduce_bytes);
+    writeBytes("activation", unit.activations, os);
+    writeBytes("workspace", unit.workspace, os);
+    writeBytes("gradient_workspace", unit.gradient_workspace, os);
+    if (unit.divided_extent)
+      os << " \"divided_extent\": " << unit.divided_extent << ",";
     os << " \"successors\": [";
     llvm::ListSeparator edgeComma;
     for (const UnitEdge &edge : unit.successors)
@@ -115,7 +135,7 @@ public:
 
   llvm::Expected<UnitTable> read(const Tree &tree) {
     MappingReader reader(tree, "a unit table", errors);
-    reader.requireFormat(2);
+    reader.requireFormat(3);
     if (const Tree *hash = reader.require("structure_hash"))
       readHash(*hash, "'structure_hash'", table.structure_hash, errors);
     reader.optional("forward_only", table.is_forward_only);
@@ -136,6 +156,7 @@ private:
     reader.required("name", parameter.name);
     reader.required("bytes", parameter.bytes, Dimension::None);
     reader.optional("trained", parameter.trained);
+    reader.optional("divided", parameter.divided);
     reader.finish();
     table.parameters.push_back(std::move(parameter));
   }
@@ -149,12 +170,18 @@ private:
                 unit.parameters.emplace_back());
     readPass(reader, "forward", unit.forward);
     readPass(reader, "backward", unit.backward);
-    reader.optional("activation_bytes", unit.activation_bytes, Dimension::None);
-    reader.optional("workspace_bytes", unit.workspace_bytes, Dimension::None);
-    reader.optional("gradient_workspace_bytes", unit.gradient_workspace_bytes,
-                    Dimension::None);
-    reader.optional("divisible", unit.divisible, Dimension::None);
-    reader.optional("all_reduce_bytes", unit.all_reduce_bytes, Dimension::None);
+    for (auto [key, bytes] : {
+             std::pair("activation_bytes", &unit.activations.all),
+             std::pair("whole_activation_bytes", &unit.activations.whole),
+             std::pair("workspace_bytes", &unit.workspace.all),
+             std::pair("whole_workspace_bytes", &unit.workspace.whole),
+             std::pair("gradient_workspace_bytes",
+                       &unit.gradient_workspace.all),
+             std::pair("whole_gradient_workspace_bytes",
+                       &unit.gradient_workspace.whole),
+         })
+      reader.optional(key, *bytes, Dimension::None);
+    reader.optional("divided_extent", unit.divided_extent, 0);
     for (const Tree &item : reader.items("successors", false))
       readEdge(item, unit);
     reader.finish();
@@ -166,15 +193,38 @@ private:
     if (!tree)
       return;
     MappingReader reader(*tree, "a unit's " + key, errors);
-    for (auto [name, work] : {std::pair("per_sample", &pass.per_sample),
-                              std::pair("once", &pass.once)})
+    for (auto [name, work] :
+         {std::pair("per_sample", &pass.per_sample),
+          std::pair("once", &pass.once),
+          std::pair("whole_per_sample", &pass.whole_per_sample),
+          std::pair("whole_once", &pass.whole_once)})
       if (const Tree *part = reader.get(name)) {
         MappingReader numbers(*part, "a unit's " + key + " " + name, errors);
         for (auto [name, quantity] : kWorkQuantities)
           numbers.optional(name, work->*quantity, Dimension::None);
         numbers.finish();
       }
+    for (const Tree &item : reader.items("exchanges", false))
+      readExchange(item, pass.exchanges.emplace_back());
     reader.finish();
+  }
+
+  // `[kind, bytes]`
+  void readExchange(const Tree &tree, RankExchange &exchange) {
+    if (tree.items.size() != 2)
+      return errors.add(tree.location, "an exchange is [kind, bytes]");
+    std::string name;
+    if (!readString(tree.items[0], "an exchange", name, errors))
+      return;
+    std::optional<RankExchange::Kind> kind = parseExchange(name);
+    if (!kind)
+      return errors.add(tree.items[0].location,
+                        "an exchange is sum, joined_sum, gather or cut, "
+                        "found '" +
+                            name + "'");
+    exchange.kind = *kind;
+    readNumber(tree.items[1], "an exchange's bytes", exchange.bytes_per_sample,
+               errors);
   }
 
   // `[unit, bytes]`

@@ -115,7 +115,7 @@ private:
       trained += parameter.trained ? parameter.bytes : 0;
     }
     for (const Unit &unit : costs.units().units)
-      activations += unit.activation_bytes * static_cast<double>(size);
+      activations += unit.activations.all * static_cast<double>(size);
     double owned = options.state_owner == "spread" ? 1.0 / groups : 1;
     if (costs.optimizerKind() != OptimizerKind::None)
       parameters +=

@@ -1,7 +1,7 @@
 //===- CostModel.cpp - seconds and bytes of units on devices --------------===//
 
 #include "autohet/Planner/CostModel.h"
-#include "autohet/Plan/Sums.h"
+#include "autohet/Support/SplitExtent.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -31,6 +31,19 @@ std::vector<double> sharesOf(llvm::ArrayRef<int64_t> weights) {
   return shares;
 }
 
+std::vector<double> sharesOf(const Unit &unit,
+                             llvm::ArrayRef<int64_t> weights) {
+  if (unit.divided_extent == 0 || weights.size() == 1)
+    return sharesOf(weights);
+  std::vector<double> shares;
+  for (int64_t part : splitExtent(unit.divided_extent, weights))
+    shares.push_back(static_cast<double>(part) / unit.divided_extent);
+  // No rank may be without a head: all do all of it.
+  if (llvm::is_contained(shares, 0))
+    shares.assign(weights.size(), 1);
+  return shares;
+}
+
 int64_t microbatchesInFlight(Schedule schedule, unsigned stage,
                              unsigned stageCount, int64_t microbatches) {
   if (schedule == Schedule::GPipe)
@@ -57,14 +70,17 @@ PassSeconds CostModel::unitSeconds(unsigned unit,
       first_s = std::max(first_s, seconds);
     }
   } forward, backward;
-  std::vector<double> shares = sharesOf(weights);
-  for (auto [device, share] : llvm::zip_equal(devices, shares)) {
-    const DeviceKind &kind = cluster.kindOf(device);
-    double part = 1 - data.divisible + data.divisible * share;
-    // Commands become smaller, not fewer.
+  unsigned ranks = devices.size();
+  std::vector<double> shares = sharesOf(data, weights);
+  for (unsigned rank = 0; rank < ranks; ++rank) {
+    const DeviceKind &kind = cluster.kindOf(devices[rank]);
+    double share = shares[rank];
     auto seconds = [&](const PassWork &pass) {
-      Work whole = pass.of(samples), mine = whole * part;
-      mine.commands = whole.commands;
+      Work mine = pass.of(samples, share);
+      if (ranks > 1)
+        for (const RankExchange &exchange : pass.exchanges)
+          mine += exchangeWork(
+              exchange.kind, exchange.bytes_per_sample * samples, ranks, share);
       return kind.seconds(mine);
     };
     forward.add(seconds(data.forward));
@@ -72,33 +88,34 @@ PassSeconds CostModel::unitSeconds(unsigned unit,
       backward.add(seconds(data.backward));
   }
   PassSeconds result = {forward.first_s, backward.first_s};
-  if (devices.size() == 1 || data.all_reduce_bytes == 0)
+  if (ranks == 1)
     return result;
 
-  // As the programs sum: small values whole, each to all others at once; large
-  // ones in slices, in two rounds, with the traffic of a ring.
-  double ranks = static_cast<double>(devices.size());
   double bandwidth = std::numeric_limits<double>::infinity(), latency = 0;
   for (size_t rank = 0; rank < devices.size(); ++rank) {
     const Link &hop = link(devices[rank], devices[(rank + 1) % devices.size()]);
     bandwidth = std::min(bandwidth, hop.bandwidth_bytes_per_s);
     latency = std::max(latency, hop.latency_s);
   }
-  double bytes = data.all_reduce_bytes * samples;
-  auto summed = [&](const Slowest &slowest) {
-    if (sumsInSlices(bytes, devices.size()))
-      return slowest.first_s +
-             2 * (latency + (ranks - 1) * bytes / ranks / bandwidth);
+  auto exchanged = [&](const PassWork &pass, const Slowest &slowest) {
+    double messages_s = 0;
+    bool hasSlices = false;
+    for (const RankExchange &exchange : pass.exchanges) {
+      double bytes = exchange.bytes_per_sample * samples;
+      ExchangeMessages messages = exchangeMessages(exchange.kind, bytes, ranks);
+      messages_s += messages.rounds * latency + messages.bytes / bandwidth;
+      hasSlices |= messages.rounds > 1;
+    }
+    if (hasSlices)
+      return slowest.first_s + messages_s;
     // What the others have sent is there when the slowest comes, if they are so
     // much faster: from unit to unit, two ranks take turns in waiting.
-    return std::max(slowest.first_s, (slowest.first_s + slowest.second_s) / 2 +
-                                         latency + bytes / bandwidth);
+    return std::max(slowest.first_s,
+                    (slowest.first_s + slowest.second_s) / 2 + messages_s);
   };
-  // A head without a loss gives its parts as they are.
-  if (hasBackward() || !data.successors.empty())
-    result.forward_s = summed(forward);
+  result.forward_s = exchanged(data.forward, forward);
   if (hasBackward())
-    result.backward_s = summed(backward);
+    result.backward_s = exchanged(data.backward, backward);
   return result;
 }
 
@@ -171,36 +188,42 @@ double CostModel::bytesBetween(llvm::ArrayRef<unsigned> from,
 
 MemoryNeed CostModel::memory(llvm::ArrayRef<unsigned> units, double share,
                              int64_t microbatchSize, int64_t inFlight,
-                             double owned, double received_bytes,
-                             bool recompute) const {
+                             const StageTies &ties, bool recompute) const {
   MemoryNeed need;
   double samples = static_cast<double>(microbatchSize);
   double held = samples * static_cast<double>(inFlight);
   std::vector<unsigned> seen;
   for (unsigned index : units) {
     const Unit &unit = table.units[index];
-    double part = 1 - unit.divisible + unit.divisible * share;
     // A tied parameter lies here once, however many units use it.
     for (unsigned parameter : unit.parameters) {
       if (llvm::is_contained(seen, parameter))
         continue;
       seen.push_back(parameter);
-      double bytes = table.parameters[parameter].bytes * part;
+      const UnitParameter &data = table.parameters[parameter];
+      double bytes = data.bytes * (data.divided ? share : 1);
       need.parameter_bytes += bytes;
-      if (table.parameters[parameter].trained &&
-          optimizer != OptimizerKind::None)
+      if (data.trained && optimizer != OptimizerKind::None)
         need.gradient_bytes += bytes;
     }
     need.activation_bytes +=
-        unit.activation_bytes * part * (recompute ? samples : held);
+        unit.activations.of(share) * (recompute ? samples : held);
     need.workspace_bytes =
-        std::max(need.workspace_bytes, unit.workspace_bytes * part * samples);
+        std::max(need.workspace_bytes, unit.workspace.of(share) * samples);
     if (optimizer != OptimizerKind::None)
       need.workspace_bytes =
-          std::max(need.workspace_bytes, unit.gradient_workspace_bytes * part);
+          std::max(need.workspace_bytes, unit.gradient_workspace.of(share));
   }
-  need.state_bytes = need.gradient_bytes * stateBytesPerByte(optimizer) * owned;
-  need.transfer_bytes = received_bytes * held;
+  need.state_bytes =
+      need.gradient_bytes * stateBytesPerByte(optimizer) * ties.owned;
+  need.transfer_bytes = ties.received_bytes * held;
+  if (hasBackward()) {
+    need.transfer_bytes +=
+        samples * (kSlotsBesideReceived * ties.received_bytes +
+                   kSlotsOfSent * ties.sent_bytes);
+    need.exchange_bytes = exchangeBytes(need.gradient_bytes, ties.exchanged,
+                                        need.activation_bytes, inFlight);
+  }
   return need;
 }
 

@@ -25,16 +25,18 @@ std::vector<unsigned> stagesOfUnits(const ResolvedReplica &replica,
   return stageOf;
 }
 
-/// What one sample brings into each stage.
-std::vector<double> receivedBytes(const ResolvedReplica &replica,
-                                  const UnitTable &table) {
-  std::vector<double> bytes(replica.stages.size());
+/// What one sample brings into each stage and takes out of it.
+std::vector<StageTies> transfersOf(const ResolvedReplica &replica,
+                                   const UnitTable &table) {
+  std::vector<StageTies> ties(replica.stages.size());
   std::vector<unsigned> stageOf = stagesOfUnits(replica, table);
   for (auto [from, unit] : llvm::enumerate(table.units))
     for (const UnitEdge &edge : unit.successors)
-      if (stageOf[from] != stageOf[edge.to])
-        bytes[stageOf[edge.to]] += edge.bytes_per_sample;
-  return bytes;
+      if (stageOf[from] != stageOf[edge.to]) {
+        ties[stageOf[edge.to]].received_bytes += edge.bytes_per_sample;
+        ties[stageOf[from]].sent_bytes += edge.bytes_per_sample;
+      }
+  return ties;
 }
 
 int64_t inFlightOf(const ResolvedReplica &replica, unsigned stage,
@@ -113,8 +115,7 @@ public:
 private:
   /// What replicas of one make have in common.
   struct MakeFacts {
-    std::vector<double> received;                ///< of each stage
-    std::vector<double> owned;                   ///< of each stage
+    std::vector<StageTies> ties;                 ///< of each stage
     std::vector<std::vector<MemoryNeed>> memory; ///< and of each position
   };
 
@@ -123,8 +124,7 @@ private:
     unsigned make = result.make_of_replica[r];
     bool isNew = facts.size() <= make;
     if (isNew) {
-      facts.emplace_back().received = receivedBytes(replica, costs.units());
-      facts[make].owned.resize(replica.stages.size());
+      facts.emplace_back().ties = transfersOf(replica, costs.units());
       facts[make].memory.resize(replica.stages.size());
     }
     MakeFacts &known = facts[make];
@@ -132,13 +132,13 @@ private:
       const ResolvedStage &stage = replica.stages[s];
       // Where holders own unlike parts, equal replicas may differ in that.
       if (isNew || !owners.isEven()) {
-        known.owned[s] = owners.stageShare({r, s});
+        owners.setShares({r, s}, known.ties[s]);
         known.memory[s].clear();
         int64_t inFlight = inFlightOf(replica, s, schedule, costs);
         for (double share : sharesOf(stage.weights))
-          known.memory[s].push_back(costs.memory(
-              stage.units, share, replica.microbatch_size, inFlight,
-              known.owned[s], known.received[s], stage.recompute));
+          known.memory[s].push_back(
+              costs.memory(stage.units, share, replica.microbatch_size,
+                           inFlight, known.ties[s], stage.recompute));
       }
       double busy = result.timelineOf(r).busySeconds(s);
       for (auto [position, device] : llvm::enumerate(stage.devices)) {
@@ -349,10 +349,13 @@ Pipeline buildPipeline(const ResolvedReplica &replica, Schedule schedule,
   for (auto [stages, count] : bytes) {
     const ResolvedStage &sender = replica.stages[stages.second];
     const ResolvedStage &receiver = replica.stages[stages.first];
-    pipeline.edges.push_back(
-        {stages.second, stages.first, count * samples,
-         costs.groupLink(sender.devices, receiver.devices),
-         costs.groupLink(receiver.devices, sender.devices)});
+    unsigned senders = sender.devices.size(),
+             receivers = receiver.devices.size();
+    pipeline.edges.push_back({stages.second, stages.first, count * samples,
+                              costs.groupLink(sender.devices, receiver.devices),
+                              costs.groupLink(receiver.devices, sender.devices),
+                              llvm::divideCeil(receivers, senders),
+                              llvm::divideCeil(senders, receivers)});
   }
   return pipeline;
 }
@@ -368,12 +371,12 @@ double estimateMemory(const ResolvedPlan &plan, unsigned r, unsigned s,
                       llvm::StringRef stateOwner, const CostModel &costs) {
   const ResolvedReplica &replica = plan.replicas[r];
   const ResolvedStage &stage = replica.stages[s];
-  Ownership owners(plan, stateOwner, costs);
+  StageTies ties = transfersOf(replica, costs.units())[s];
+  Ownership(plan, stateOwner, costs).setShares({r, s}, ties);
   return costs
       .memory(stage.units, sharesOf(stage.weights)[position],
               replica.microbatch_size, inFlightOf(replica, s, schedule, costs),
-              owners.stageShare({r, s}),
-              receivedBytes(replica, costs.units())[s], stage.recompute)
+              ties, stage.recompute)
       .total();
 }
 

@@ -1,6 +1,7 @@
 //===- GradientTraffic.cpp - who owns, and what an exchange takes ---------===//
 
 #include "GradientTraffic.h"
+#include "autohet/Plan/Exchanges.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
@@ -39,6 +40,10 @@ Ownership::Ownership(const ResolvedPlan &plan, llvm::StringRef stateOwner,
     }
     group = place->second;
   }
+  trained_bytes.resize(holders.size());
+  for (auto [parameter, group] :
+       llvm::zip_equal(costs.units().parameters, groups))
+    trained_bytes[group] += parameter.trained ? parameter.bytes : 0;
   owners.resize(holders.size());
   for (auto [all, owner] : llvm::zip_equal(holders, owners)) {
     double &share = shares.emplace_back();
@@ -69,8 +74,8 @@ std::vector<std::vector<Holder>> Ownership::holdersOfUnits() const {
   return ofUnit;
 }
 
-double Ownership::stageShare(const Holder &holder) const {
-  double held = 0, owned = 0;
+void Ownership::setShares(const Holder &holder, StageTies &ties) const {
+  double held = 0, owned = 0, exchanged = 0;
   llvm::SmallDenseSet<unsigned, 16> seen;
   for (unsigned unit : stageOf(holder).units)
     for (unsigned parameter : costs.units().units[unit].parameters) {
@@ -78,9 +83,18 @@ double Ownership::stageShare(const Holder &holder) const {
       if (!data.trained || !seen.insert(parameter).second)
         continue;
       held += data.bytes;
-      owned += data.bytes * share(groupOf(parameter), holder);
+      unsigned group = groupOf(parameter);
+      double mine = data.bytes * share(group, holder);
+      owned += mine;
+      double count = static_cast<double>(holders[group].size());
+      exchanged += mine * (count - 1);
+      // As SynchronizeGradients cuts what is more than a fair share.
+      if (!owners[group] && count > 1 && data.bytes >= 2 * kLeastPartBytes &&
+          data.bytes > trained_bytes[group] / count)
+        exchanged += data.bytes;
     }
-  return held > 0 ? owned / held : 0;
+  ties.owned = held > 0 ? owned / held : 0;
+  ties.exchanged = held > 0 ? exchanged / held : 0;
 }
 
 //===-- Traffic -----------------------------------------------------------===//
@@ -99,10 +113,9 @@ GradientTraffic::sharedBytesOf(const DeviceEvaluation &entry, unsigned make) {
       const UnitParameter &data = costs.units().parameters[parameter];
       if (!data.trained || !seen.insert(parameter).second)
         continue;
-      double divisible = costs.units().units[unit].divisible;
       SharedBytes &group = found[owners.groupOf(parameter)];
       group.group = owners.groupOf(parameter);
-      group.bytes += data.bytes * (1 - divisible + divisible * share);
+      group.bytes += data.bytes * (data.divided ? share : 1);
       group.count += 1;
     }
   for (const auto &[number, group] : found)
@@ -134,7 +147,6 @@ namespace {
 /// What one device sends and receives in one hop.
 struct Hop {
   double out_s = 0, in_s = 0, latency_s = 0;
-  llvm::SmallDenseSet<unsigned, 64> met;
 
   double seconds() const { return std::max(out_s, in_s) + latency_s; }
 };
@@ -149,8 +161,8 @@ Traffic GradientTraffic::of(const DeviceEvaluation &entry, unsigned make,
   Traffic traffic;
   Hop first, second;
   auto meet = [&](Hop &hop, unsigned device) {
-    if (hop.met.insert(device).second)
-      hop.latency_s += costs.link(entry.device, device).latency_s;
+    hop.latency_s =
+        std::max(hop.latency_s, costs.link(entry.device, device).latency_s);
   };
   auto send = [&](Hop &hop, unsigned device, double bytes) {
     hop.out_s += bytes / costs.link(entry.device, device).bandwidth_bytes_per_s;

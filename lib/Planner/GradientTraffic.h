@@ -54,8 +54,14 @@ public:
     return static_cast<double>(stageOf(holder).state_share) / shares[group];
   }
 
-  /// The part of a stage's trained bytes that the stage owns.
-  double stageShare(const Holder &holder) const;
+  /// The part of a stage's trained bytes that the stage owns, and what it
+  /// exchanges for that.
+  void setShares(const Holder &holder, StageTies &ties) const;
+  double stageShare(const Holder &holder) const {
+    StageTies ties;
+    setShares(holder, ties);
+    return ties.owned;
+  }
 
   const ResolvedStage &stageOf(const Holder &holder) const {
     return plan.replicas[holder.replica].stages[holder.stage];
@@ -71,6 +77,7 @@ private:
   std::vector<std::vector<Holder>> holders;    ///< of each group
   std::vector<std::optional<unsigned>> owners; ///< of each, into holders
   std::vector<double> shares;                  ///< of each, of all holders
+  std::vector<double> trained_bytes;           ///< of each
 };
 
 /// One device's part of the exchange: seconds that its links are busy, and what

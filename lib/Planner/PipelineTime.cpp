@@ -31,8 +31,14 @@ double Pipeline::forwardPeriod() const {
   double period = 0;
   for (const PassSeconds &stage : stages)
     period = std::max(period, stage.forward_s);
-  for (const PipelineEdge &edge : edges)
-    period = std::max(period, edge.bytes / edge.forward.bandwidth_bytes_per_s);
+  std::vector<double> sent_s(stages.size()), received_s(stages.size());
+  for (const PipelineEdge &edge : edges) {
+    sent_s[edge.from] += edge.forwardSeconds();
+    // Each receiver gets it once.
+    received_s[edge.to] += edge.forwardSeconds() / edge.forward_copies;
+  }
+  for (double seconds : llvm::concat<double>(sent_s, received_s))
+    period = std::max(period, seconds);
   return period;
 }
 
@@ -56,17 +62,16 @@ namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
 
-/// One direction of an edge: a queue of messages, one a microbatch.
+/// One direction of an edge: messages, one a microbatch.
 struct Channel {
-  Link link;
-  double bytes;
-  double free_s = 0;
+  double seconds, latency_s;
   std::vector<double> arrival_s; ///< of each microbatch, or never
 
-  void send(int64_t microbatch, double ready_s) {
+  /// The sender sends nothing else until `free_s`.
+  void send(int64_t microbatch, double ready_s, double &free_s) {
     double start = std::max(ready_s, free_s);
-    free_s = start + bytes / link.bandwidth_bytes_per_s;
-    arrival_s[microbatch] = free_s + link.latency_s;
+    free_s = start + seconds;
+    arrival_s[microbatch] = free_s + latency_s;
   }
 };
 
@@ -74,7 +79,7 @@ class PipelineRun {
 public:
   explicit PipelineRun(const Pipeline &pipeline)
       : pipeline(pipeline), stageCount(pipeline.stages.size()),
-        next(stageCount), free_s(stageCount) {
+        next(stageCount), free_s(stageCount), sender_free_s(stageCount) {
     timeline.stages.resize(stageCount);
     timeline.microbatches = timeline.walked_microbatches =
         pipeline.microbatches;
@@ -91,8 +96,9 @@ public:
     into.resize(stageCount);
     outOf.resize(stageCount);
     for (auto [index, edge] : llvm::enumerate(pipeline.edges)) {
-      forward.push_back({edge.forward, edge.bytes, 0, none});
-      backward.push_back({edge.backward, edge.bytes, 0, none});
+      forward.push_back({edge.forwardSeconds(), edge.forward.latency_s, none});
+      backward.push_back(
+          {edge.backwardSeconds(), edge.backward.latency_s, none});
       into[edge.to].push_back(index);
       outOf[edge.from].push_back(index);
     }
@@ -134,7 +140,8 @@ private:
     command.end_s = free_s[stage] =
         ready + (command.is_backward ? seconds.backward_s : seconds.forward_s);
     for (unsigned edge : command.is_backward ? into[stage] : outOf[stage])
-      channels[edge].send(command.microbatch, command.end_s);
+      channels[edge].send(command.microbatch, command.end_s,
+                          sender_free_s[stage]);
     ++next[stage];
     return true;
   }
@@ -142,7 +149,7 @@ private:
   const Pipeline &pipeline;
   unsigned stageCount;
   std::vector<size_t> next;
-  std::vector<double> free_s;
+  std::vector<double> free_s, sender_free_s;      ///< of each stage
   std::vector<Channel> forward, backward;         ///< of each edge
   std::vector<std::vector<unsigned>> into, outOf; ///< edges of each stage
   PipelineTimeline timeline;

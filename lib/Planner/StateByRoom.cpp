@@ -75,9 +75,13 @@ findRooms(const PlanEvaluation &evaluation, const PlanCosts &costs) {
     Holder holder = {entry.replica, entry.stage};
     if (rooms.empty() || !(rooms.back().holder == holder))
       rooms.push_back({holder});
-    double room = costs.memoryRoom(entry.device) -
-                  (entry.memory.total() - entry.memory.state_bytes);
+    // Who owns more also gets more of the others' gradients.
+    double owning = entry.memory.state_bytes + entry.memory.exchange_bytes;
+    double room =
+        costs.memoryRoom(entry.device) - (entry.memory.total() - owning);
     double all = factor * entry.memory.gradient_bytes;
+    if (entry.memory.state_bytes > 0)
+      all *= owning / entry.memory.state_bytes;
     if (room < 0)
       return std::nullopt;
     if (all > 0)

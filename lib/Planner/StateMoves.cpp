@@ -137,11 +137,6 @@ public:
         seconds(clusterAfter.devices().size()) {
     for (const Device &device : clusterBefore.devices())
       survivors.push_back(clusterAfter.findDevice(device.name));
-    // A parameter is divided as its unit is.
-    divisible.assign(table.parameters.size(), 0);
-    for (const Unit &unit : table.units)
-      for (unsigned parameter : unit.parameters)
-        divisible[parameter] = std::max(divisible[parameter], unit.divisible);
   }
 
   StateMoves run() {
@@ -183,7 +178,8 @@ private:
     llvm::sort(cuts);
     // What is not divided lies on every device that has a part: it comes with
     // the first piece.
-    double whole = kind == StateKind::Weights ? 1 - divisible[parameter] : 0;
+    double whole =
+        kind == StateKind::Weights && !table.parameters[parameter].divided;
     bool isFirst = true;
     for (size_t i = 0; i + 1 < cuts.size(); ++i) {
       if (cuts[i + 1] - cuts[i] < tolerance)
@@ -269,7 +265,6 @@ private:
   StateLayout old, fresh;
   double stateFactor;
   std::vector<std::optional<unsigned>> survivors; ///< of each old device
-  std::vector<double> divisible;                  ///< of each parameter
   std::vector<Traffic> seconds;                   ///< of each new device
   StateMoves moves;
 };

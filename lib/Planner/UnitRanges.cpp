@@ -11,7 +11,8 @@ UnitRanges::UnitRanges(const CostModel &costs)
     : count(costs.units().units.size()),
       stateFactor(stateBytesPerByte(costs.optimizerKind())),
       hasGradients(costs.optimizerKind() != OptimizerKind::None),
-      ranges((count + 1) * (count + 1)), crossing(count + 1) {
+      hasBackward(costs.hasBackward()), ranges((count + 1) * (count + 1)),
+      crossing(count + 1) {
   const UnitTable &table = costs.units();
   std::vector<std::vector<UnitEdge>> incoming(count); // `to` is the sender
   for (auto [from, unit] : llvm::enumerate(table.units))
@@ -32,23 +33,26 @@ UnitRanges::UnitRanges(const CostModel &costs)
           continue;
         seen[parameter] = true;
         const UnitParameter &data = table.parameters[parameter];
-        range.parameters.add(data.bytes, unit.divisible);
+        DividedBytes bytes = {data.bytes, data.divided ? 0 : data.bytes};
+        range.parameters += bytes;
         if (data.trained)
-          range.trained.add(data.bytes, unit.divisible);
+          range.trained += bytes;
       }
-      range.activations.add(unit.activation_bytes, unit.divisible);
-      auto keepLarger = [&](Divided &largest, double bytes) {
-        Divided own;
-        own.add(bytes, unit.divisible);
-        if (own.of(1) > largest.of(1))
+      range.activations += unit.activations;
+      auto keepLarger = [](DividedBytes &largest, const DividedBytes &own) {
+        if (own.all > largest.all)
           largest = own;
       };
-      keepLarger(range.workspace, unit.workspace_bytes);
+      keepLarger(range.workspace, unit.workspace);
       if (hasGradients)
-        keepLarger(range.gradient_workspace, unit.gradient_workspace_bytes);
+        keepLarger(range.gradient_workspace, unit.gradient_workspace);
+      for (const UnitEdge &edge : unit.successors)
+        range.sent += edge.bytes_per_sample;
       for (const UnitEdge &edge : incoming[end - 1])
         if (edge.to < begin)
           range.received += edge.bytes_per_sample;
+        else
+          range.sent -= edge.bytes_per_sample;
       ranges[begin * (count + 1) + end] = range;
     }
   }
@@ -61,9 +65,18 @@ double UnitRanges::memory(unsigned begin, unsigned end, double share,
   double samples = static_cast<double>(microbatchSize);
   double held = samples * static_cast<double>(inFlight);
   double trained = hasGradients ? range.trained.of(share) : 0;
+  double activations =
+      range.activations.of(share) * (recompute ? samples : held);
+  double moved = range.received * held, exchanged = 0;
+  if (hasBackward) {
+    moved += samples * (kSlotsBesideReceived * range.received +
+                        kSlotsOfSent * range.sent);
+    // Who owns less has less of both together, unless state is smaller.
+    if (owned > 0 && stateFactor >= 1)
+      exchanged = exchangeBytes(trained, 1 - owned, activations, inFlight);
+  }
   return range.parameters.of(share) + trained * (1 + stateFactor * owned) +
-         range.activations.of(share) * (recompute ? samples : held) +
-         range.received * held +
+         activations + moved + exchanged +
          std::max(range.workspace.of(share) * samples,
                   range.gradient_workspace.of(share));
 }

@@ -17,7 +17,8 @@ public:
   explicit UnitRanges(const CostModel &costs);
 
   unsigned unitCount() const { return count; }
-  /// As CostModel::memory() of these units.
+  /// As CostModel::memory() of these units, at best: whoever holds `owned` of
+  /// the state gets contributions for it.
   double memory(unsigned begin, unsigned end, double share,
                 int64_t microbatchSize, int64_t inFlight, double owned,
                 bool recompute = false) const;
@@ -30,19 +31,10 @@ public:
   double allParameterBytes() const;
 
 private:
-  /// A sum whose divisible part shrinks with a rank's share.
-  struct Divided {
-    double whole = 0, divisible = 0;
-
-    void add(double bytes, double part) {
-      whole += bytes * (1 - part);
-      divisible += bytes * part;
-    }
-    double of(double share) const { return whole + divisible * share; }
-  };
   struct Range {
-    Divided parameters, trained, activations, workspace, gradient_workspace;
-    double received = 0;
+    DividedBytes parameters, trained, activations, workspace,
+        gradient_workspace;
+    double received = 0, sent = 0;
   };
 
   const Range &at(unsigned begin, unsigned end) const {
@@ -51,7 +43,7 @@ private:
 
   unsigned count;
   double stateFactor;
-  bool hasGradients;
+  bool hasGradients, hasBackward;
   std::vector<Range> ranges;
   std::vector<double> crossing;
 };

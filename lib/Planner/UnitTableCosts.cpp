@@ -6,8 +6,15 @@
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace autohet {
+
+/// The layers of a model are mostly alike.
+static bool takesAsLong(const Unit &unit, const Unit &other) {
+  return unit.divided_extent == other.divided_extent &&
+         unit.forward == other.forward && unit.backward == other.backward;
+}
 
 UnitTableCosts::UnitTableCosts(const UnitTable &table, const Cluster &cluster,
                                OptimizerKind optimizer, double memoryFraction,
@@ -20,16 +27,51 @@ UnitTableCosts::UnitTableCosts(const UnitTable &table, const Cluster &cluster,
     return extent == 0 || shape.deviceCount() == extent;
   });
   findReach();
+  for (const Unit &unit : table.units)
+    alike.push_back(llvm::find_if(table.units,
+                                  [&](const Unit &other) {
+                                    return takesAsLong(unit, other);
+                                  }) -
+                    table.units.begin());
   for (const StageShape &shape : this->shapes()) {
-    std::vector<unsigned> &devices = examples.emplace_back();
-    // A class's devices stand node after node, so the first ones share a node.
-    for (const StageShape::Part &part : shape.parts) {
-      llvm::ArrayRef<unsigned> members = classes()[part.machine_class].devices;
-      devices.insert(devices.end(), members.begin(),
-                     members.begin() + part.count);
-    }
+    addExamples(shape);
     shares.push_back(sharesOf(shape.weights));
   }
+}
+
+// Who comes first has the head that is left over: any class may.
+void UnitTableCosts::addExamples(const StageShape &shape) {
+  std::vector<Example> &orders = examples.emplace_back();
+  std::vector<unsigned> order(shape.parts.size());
+  std::iota(order.begin(), order.end(), 0);
+  do {
+    Example &example = orders.emplace_back();
+    for (unsigned number : order) {
+      const StageShape::Part &part = shape.parts[number];
+      size_t first = 0; // of the part's weights
+      for (unsigned other = 0; other < number; ++other)
+        first += shape.parts[other].count;
+      // A class's devices stand node after node, so the first ones share one.
+      llvm::ArrayRef<unsigned> members = classes()[part.machine_class].devices;
+      llvm::append_range(example.devices, members.take_front(part.count));
+      llvm::append_range(
+          example.weights,
+          llvm::ArrayRef(shape.weights).slice(first, part.count));
+    }
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+PassSeconds UnitTableCosts::secondsAtBest(unsigned shape, unsigned unit,
+                                          int64_t microbatchSize) const {
+  constexpr double never = std::numeric_limits<double>::infinity();
+  PassSeconds best = {never, never};
+  for (const Example &example : examples[shape]) {
+    PassSeconds seconds = costs.unitSeconds(unit, example.devices,
+                                            example.weights, microbatchSize);
+    best.forward_s = std::min(best.forward_s, seconds.forward_s);
+    best.backward_s = std::min(best.backward_s, seconds.backward_s);
+  }
+  return best;
 }
 
 UnitTableCosts::~UnitTableCosts() = default;
@@ -38,11 +80,14 @@ PassSeconds UnitTableCosts::unitSeconds(unsigned shape, unsigned unit,
                                         int64_t microbatchSize) const {
   size_t count = units().units.size();
   auto [place, isNew] = known.try_emplace(microbatchSize);
-  if (isNew)
-    for (auto [index, made] : llvm::enumerate(shapes()))
+  if (isNew) {
+    std::vector<PassSeconds> &seconds = place->second;
+    for (size_t made = 0; made < shapes().size(); ++made)
       for (unsigned other = 0; other < count; ++other)
-        place->second.push_back(costs.unitSeconds(
-            other, examples[index], made.weights, microbatchSize));
+        seconds.push_back(alike[other] < other
+                              ? seconds[made * count + alike[other]]
+                              : secondsAtBest(made, other, microbatchSize));
+  }
   return place->second[shape * count + unit];
 }
 
@@ -91,12 +136,14 @@ int64_t UnitTableCosts::mostInFlight(const StageQuery &stage,
         return 0;
       continue;
     }
-    double none = need(0), one = need(1);
-    if (one > room)
+    if (need(1) > room)
       return 0;
-    if (one > none)
-      most =
-          std::min<int64_t>(most, std::min((room - none) / (one - none), 1e15));
+    // From two on, each takes as much.
+    double two = need(2), more = need(3) - two;
+    if (two > room)
+      most = 1;
+    else if (more > 0)
+      most = std::min<int64_t>(most, 2 + std::min((room - two) / more, 1e15));
   }
   return most;
 }

@@ -49,8 +49,9 @@ UnitTable unitsOf(const DecoderShape &shape) {
     unit.forward.once.commands = commandsOfUnit;
     unit.backward.per_sample = unit.forward.per_sample * 2;
     unit.backward.once = unit.forward.once;
-    unit.activation_bytes = kept * bytesPerNumber;
-    unit.all_reduce_bytes = stream * bytesPerNumber;
+    for (PassWork *pass : {&unit.forward, &unit.backward})
+      pass->exchanges = {{RankExchange::Sum, stream * bytesPerNumber}};
+    unit.activations.all = kept * bytesPerNumber;
     unit.successors.push_back({static_cast<unsigned>(table.units.size() + 1),
                                stream * bytesPerNumber});
     table.units.push_back(std::move(unit));

@@ -28,7 +28,7 @@ UnitTable unitsOfSailorModel(const SailorModel &model) {
     unit.parameters = {layer};
     table.parameters.push_back(
         {unit.id + ".weight", model.parameterBytes(layer), true});
-    unit.activation_bytes = layers[layer].kept * bytesPerFloat;
+    unit.activations.all = layers[layer].kept * bytesPerFloat;
     if (layer + 1 < model.layer_count)
       unit.successors = {{layer + 1, layers[layer].output * bytesPerFloat}};
     table.units.push_back(std::move(unit));

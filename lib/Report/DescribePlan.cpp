@@ -44,12 +44,12 @@ void addDevices(const PlannedStep &step, const Cluster &cluster,
         llvm::formatv("replica {0}, stage {1}", used.replica, used.stage).str();
     entry.busy = used.busy_s / step.evaluation.step_s;
     const MemoryNeed &memory = used.memory;
-    entry.memory = {
-        {"parameters", memory.parameter_bytes},
-        {"gradients", memory.gradient_bytes},
-        {"optimizer state", memory.state_bytes},
-        {"activations", memory.activation_bytes + memory.transfer_bytes},
-        {"temporaries", memory.workspace_bytes}};
+    entry.memory = {{"parameters", memory.parameter_bytes},
+                    {"gradients", memory.gradient_bytes},
+                    {"optimizer state", memory.state_bytes},
+                    {"activations", memory.activation_bytes},
+                    {"messages", memory.transfer_bytes + memory.exchange_bytes},
+                    {"temporaries", memory.workspace_bytes}};
   }
 }
 

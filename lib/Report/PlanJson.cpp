@@ -17,6 +17,7 @@ json::Object memoryAsJson(const MemoryNeed &memory, double limit) {
                       {"state_bytes", memory.state_bytes},
                       {"activations_bytes", memory.activation_bytes},
                       {"transfers_bytes", memory.transfer_bytes},
+                      {"exchange_bytes", memory.exchange_bytes},
                       {"workspace_bytes", memory.workspace_bytes},
                       {"total_bytes", memory.total()},
                       {"limit_bytes", limit}};

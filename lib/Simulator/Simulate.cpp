@@ -62,7 +62,8 @@ public:
     unsigned count = program.devices.size();
     assert(program.links.size() == size_t(count) * count && "a link a pair");
     device_free_s.resize(count);
-    link_free_s.resize(size_t(count) * count);
+    sender_free_s.resize(count);
+    receiver_free_s.resize(count);
     nic_free_s.resize(2 * program.nic_bytes_per_s.size());
     arrived.resize(options.steps);
     stepEnds.resize(options.steps);
@@ -285,15 +286,20 @@ private:
        [this, to, receive] { setEvent(to, receive.event, receive.value); });
   }
 
-  /// The message takes its turn on the link; its buffer is free when it has
-  /// left.
+  /// A device sends one message after the other, and receives one after the
+  /// other: all pass its one port, or the one thread that copies them. The
+  /// message's buffer is free when it has left.
   void depart(unsigned from, unsigned to, Posted &send) {
     const Link &link = program.link(from, to);
-    double &free = link_free_s[from * program.devices.size() + to];
-    double start = passNics(from, to, std::max(now, free), send.command->bytes);
+    double start = passNics(from, to, std::max(now, sender_free_s[from]),
+                            send.command->bytes);
+    double seconds = send.command->bytes / link.bandwidth_bytes_per_s;
+    double free = sender_free_s[from] = start + seconds;
+    // Whoever waits for a busy receiver holds up nobody else.
+    double &received = receiver_free_s[to];
+    received = std::max(start, received) + seconds;
     send.start_s = start;
-    free = start + send.command->bytes / link.bandwidth_bytes_per_s;
-    send.arrival_s = free + link.latency_s;
+    send.arrival_s = received + link.latency_s;
     at(free, [this, from, event = send.event, value = send.value] {
       setEvent(from, event, value);
     });
@@ -388,7 +394,7 @@ private:
   std::vector<size_t> firstCursor; ///< of each device
   std::vector<std::vector<int64_t>> eventValues;
   std::map<std::tuple<unsigned, unsigned, int64_t>, Channel> channels;
-  std::vector<double> device_free_s, link_free_s, stepEnds;
+  std::vector<double> device_free_s, sender_free_s, receiver_free_s, stepEnds;
   std::vector<double> nic_free_s; ///< of each node: out, in
   std::vector<Agreement> arrived; ///< of each step
   SimResult result;

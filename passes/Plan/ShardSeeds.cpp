@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ShardSeeds.h"
+#include "autohet/Passes/Plan/ShardSeeds.h"
 
 #include "autohet/Dialect/Dist/Dist.h"
 #include "autohet/Support/SplitExtent.h"
@@ -56,7 +56,12 @@ std::string ShardSeeds::key(StringRef name,
 
 Layout ShardSeeds::lookup(StringRef name,
                           std::optional<ArrayRef<int64_t>> offsets) const {
-  return layouts.lookup(key(name, offsets));
+  return seeds.lookup(key(name, offsets)).layout;
+}
+
+int64_t ShardSeeds::extentOf(StringRef name,
+                             std::optional<ArrayRef<int64_t>> offsets) const {
+  return seeds.lookup(key(name, offsets)).extent;
 }
 
 het::MatmulOp ShardSeeds::findProjection(Value value, unsigned outputs) {
@@ -89,10 +94,12 @@ het::MatmulOp ShardSeeds::findProjection(Value value, unsigned outputs) {
   return nullptr;
 }
 
-void ShardSeeds::seedOutput(het::MatmulOp projection, ArrayRef<Part> parts) {
+void ShardSeeds::seedOutput(het::MatmulOp projection, ArrayRef<Part> parts,
+                            int64_t extent) {
   auto parameter = projection.getRhs().getDefiningOp<het::ParameterOp>();
-  layouts.try_emplace(key(parameter.getName(), parameter.getOffsets()),
-                      Layout::split(outputDims(projection).front(), parts));
+  seeds.try_emplace(
+      key(parameter.getName(), parameter.getOffsets()),
+      Seed{Layout::split(outputDims(projection).front(), parts), extent});
 }
 
 /// No rank may stay without a head, a class, ...: such a stage computes whole.
@@ -101,8 +108,8 @@ static bool allHaveSome(ArrayRef<int64_t> sizes) {
 }
 
 void ShardSeeds::seedAttention(het::AttentionOp op) {
-  SmallVector<int64_t> heads =
-      splitExtent(typeOf(op.getQuery()).getDimSize(1), weights);
+  int64_t extent = typeOf(op.getQuery()).getDimSize(1);
+  SmallVector<int64_t> heads = splitExtent(extent, weights);
   het::MatmulOp query = findProjection(op.getQuery()),
                 key = findProjection(op.getKey()),
                 value = findProjection(op.getValue());
@@ -111,10 +118,13 @@ void ShardSeeds::seedAttention(het::AttentionOp op) {
   SmallVector<Part> queryHeads = het::consecutiveParts(heads);
   SmallVector<Part> kvHeads = het::keyValueParts(queryHeads, op.getKvHeads());
   seedOutput(query,
-             het::scaleParts(queryHeads, typeOf(op.getQuery()).getDimSize(3)));
-  seedOutput(key, het::scaleParts(kvHeads, typeOf(op.getKey()).getDimSize(3)));
+             het::scaleParts(queryHeads, typeOf(op.getQuery()).getDimSize(3)),
+             extent);
+  seedOutput(key, het::scaleParts(kvHeads, typeOf(op.getKey()).getDimSize(3)),
+             extent);
   seedOutput(value,
-             het::scaleParts(kvHeads, typeOf(op.getValue()).getDimSize(3)));
+             het::scaleParts(kvHeads, typeOf(op.getValue()).getDimSize(3)),
+             extent);
 }
 
 /// Whether every reader of `value` leads, elementwise, to a product or out of
@@ -140,11 +150,11 @@ void ShardSeeds::seedActivation(Operation *op) {
   if (!projection)
     return;
   auto parameter = typeOf(projection.getRhs());
-  SmallVector<int64_t> sizes = splitExtent(
-      parameter.getDimSize(outputDims(projection).front()), weights);
+  int64_t extent = parameter.getDimSize(outputDims(projection).front());
+  SmallVector<int64_t> sizes = splitExtent(extent, weights);
   if (!allHaveSome(sizes))
     return;
-  seedOutput(projection, het::consecutiveParts(sizes));
+  seedOutput(projection, het::consecutiveParts(sizes), extent);
   // A gated MLP: the other factor is divided alike.
   for (Operation *user : op->getResult(0).getUsers())
     if (auto gate = dyn_cast<het::MulOp>(user);
@@ -152,9 +162,9 @@ void ShardSeeds::seedActivation(Operation *op) {
       Value other =
           gate.getLhs() == op->getResult(0) ? gate.getRhs() : gate.getLhs();
       if (het::MatmulOp up = findProjection(other, kExpertOutputs);
-          up && typeOf(up.getRhs()).getDimSize(outputDims(up).front()) ==
-                    parameter.getDimSize(outputDims(projection).front()))
-        seedOutput(up, het::consecutiveParts(sizes));
+          up &&
+          typeOf(up.getRhs()).getDimSize(outputDims(up).front()) == extent)
+        seedOutput(up, het::consecutiveParts(sizes), extent);
     }
 }
 
@@ -166,14 +176,14 @@ void ShardSeeds::seedEmbedding(het::EmbeddingOp op) {
   SmallVector<int64_t> sizes = splitExtent(rows, weights);
   if (!parameter || !allHaveSome(sizes) || rows < kRowsWorthDividing)
     return;
-  layouts.try_emplace(key(parameter.getName(), parameter.getOffsets()),
-                      Layout::split(0, het::consecutiveParts(sizes)));
+  seeds.try_emplace(key(parameter.getName(), parameter.getOffsets()),
+                    Seed{Layout::split(0, het::consecutiveParts(sizes)), rows});
 }
 
 void ShardSeeds::seedHead(het::CrossEntropyOp op) {
   het::MatmulOp projection = findProjection(op.getLogits());
-  SmallVector<int64_t> sizes =
-      splitExtent(typeOf(op.getLogits()).getShape().back(), weights);
+  int64_t classes = typeOf(op.getLogits()).getShape().back();
+  SmallVector<int64_t> sizes = splitExtent(classes, weights);
   if (projection && allHaveSome(sizes))
-    seedOutput(projection, het::consecutiveParts(sizes));
+    seedOutput(projection, het::consecutiveParts(sizes), classes);
 }

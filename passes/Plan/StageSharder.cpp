@@ -1,9 +1,8 @@
 //===- StageSharder.cpp - one stage expanded over its ranks -----------------===//
 //
-// Ops follow their operands, each in its own way: what an op becomes is its
-// answer to ShardableOpInterface, and a new op changes nothing here. Decided
-// here is only what crosses the stage's border: parameters (by the seeds),
-// gradients, transfers, results.
+// What an op becomes for its layouts is its answer to ShardableOpInterface, and
+// a new op changes nothing here. Decided here is only what crosses the stage's
+// border: parameters, gradients, transfers, results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +26,7 @@ StageSharder::StageSharder(func::FuncOp stage, const StageRanks &allRanks,
       info(stage->getAttrOfType<dist::StageAttr>(dist::kStageAttr)),
       allRanks(allRanks), nextChannel(nextChannel),
       ranks(info.getRanks().asArrayRef()),
-      seeds(stage.getBody().front(), info.getWeights().asArrayRef()) {}
+      layouts(stage.getBody().front(), info.getWeights().asArrayRef()) {}
 
 void StageSharder::run() {
   Block &source = stage.getBody().front();
@@ -73,41 +72,15 @@ void StageSharder::expand(Operation *op) {
       .Case([&](dist::SendOp send) { expandSend(send); })
       .Case([&](dist::RecvOp recv) { expandRecv(recv); })
       .Case([&](func::ReturnOp returned) { expandReturn(returned); })
-      .Default([&](Operation *compute) { expandCompute(compute); });
+      .Default([&](Operation *compute) { build(compute); });
 }
 
 //===----------------------------------------------------------------------===//
 // What computes
 //===----------------------------------------------------------------------===//
 
-SmallVector<het::Layout> StageSharder::wantedLayouts(Operation *op) const {
-  return llvm::map_to_vector(op->getResults(), [&](Value result) {
-    if (!result.hasOneUse())
-      return Layout();
-    auto gradient = dyn_cast<het::GradientOp>(*result.user_begin());
-    return gradient ? seeds.lookup(gradient.getName(), gradient.getOffsets())
-                    : Layout();
-  });
-}
-
-/// Every rank does all of it.
-static het::ShardLayouts wholeLayouts(Operation *op) {
-  return {SmallVector<het::Layout>(op->getNumOperands()),
-          SmallVector<het::Layout>(op->getNumResults())};
-}
-
-void StageSharder::expandCompute(Operation *op) {
-  std::optional<het::ShardLayouts> chosen;
-  if (auto shardable = dyn_cast<het::ShardableOpInterface>(op);
-      shardable && getNumRanks() > 1)
-    chosen = shardable.chooseShards(
-        llvm::map_to_vector(op->getOperands(),
-                            [&](Value operand) { return layoutOf(operand); }),
-        wantedLayouts(op));
-  build(op, chosen ? *chosen : wholeLayouts(op));
-}
-
-void StageSharder::build(Operation *op, const het::ShardLayouts &chosen) {
+void StageSharder::build(Operation *op) {
+  het::ShardLayouts chosen = layouts.choose(op);
   SmallVector<Locals> operands;
   for (auto [value, layout] :
        llvm::zip_equal(op->getOperands(), chosen.operands))
@@ -116,9 +89,8 @@ void StageSharder::build(Operation *op, const het::ShardLayouts &chosen) {
   SmallVector<Locals> results =
       shardable ? shardable.buildShards(*this, operands, chosen)
                 : het::cloneShards(op, *this, operands, chosen);
-  for (auto [value, layout, values] :
-       llvm::zip_equal(op->getResults(), chosen.results, results))
-    set(value, layout, values);
+  for (auto [value, values] : llvm::zip_equal(op->getResults(), results))
+    locals[value] = values;
 }
 
 //===----------------------------------------------------------------------===//
@@ -127,16 +99,16 @@ void StageSharder::build(Operation *op, const het::ShardLayouts &chosen) {
 
 /// The whole is built on every rank, and dropped where all readers have parts.
 void StageSharder::expandParameter(het::ParameterOp op) {
-  build(op, wholeLayouts(op));
-  Layout seeded = seeds.lookup(op.getName(), op.getOffsets());
-  if (getNumRanks() > 1 && seeded.kind == Layout::Split)
-    set(op, seeded, convert(op, seeded));
+  layouts.choose(op);
+  for (unsigned rank = 0; rank < getNumRanks(); ++rank)
+    locals[op].push_back(on(rank).clone(*op)->getResult(0));
+  (void)localsOf(op);
 }
 
 /// A whole gradient is on every rank and counts once, at the first; parts of a
 /// sum count on every rank, boxes where they are.
 void StageSharder::expandGradient(het::GradientOp op) {
-  Layout layout = layoutOf(op.getValue());
+  Layout layout = layouts.of(op.getValue());
   auto whole = typeOf(op.getValue());
   unsigned counting = layout.kind == Layout::Whole ? 1 : getNumRanks();
   for (unsigned rank = 0; rank < counting; ++rank) {
@@ -173,7 +145,7 @@ void StageSharder::expandRecv(dist::RecvOp op) {
                                           senders[rank % senders.size()],
                                           op.getChannel(), false)
                          .getResult());
-  set(op.getResult(), Layout(), values);
+  locals[op.getResult()] = values;
 }
 
 /// The loss and whole outputs come from the first rank, divided outputs from
@@ -183,7 +155,7 @@ void StageSharder::expandReturn(func::ReturnOp op) {
   SmallVector<Layout> result;
   for (Value value : op.getOperands()) {
     // Sums and parts of sums have no one place.
-    Layout layout = layoutOf(value);
+    Layout layout = layouts.of(value);
     bool divided =
         layout.kind == Layout::Split && !het::haveOverlap(layout.parts);
     result.push_back(divided ? layout : Layout());

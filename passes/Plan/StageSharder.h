@@ -3,8 +3,8 @@
 #ifndef AUTOHET_PASSES_PLAN_STAGESHARDER_H
 #define AUTOHET_PASSES_PLAN_STAGESHARDER_H
 
-#include "ShardSeeds.h"
 #include "autohet/Dialect/Dist/Dist.h"
+#include "autohet/Passes/Plan/StageLayouts.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace autohet {
@@ -14,8 +14,7 @@ using StageRanks =
     llvm::DenseMap<std::pair<int64_t, int64_t>, llvm::SmallVector<int64_t>>;
 
 /// Expands a stage's function into one function a rank. Every value of the
-/// stage has a layout and one local value a rank; each op says what it becomes
-/// for the layouts of its operands (ShardableOpInterface).
+/// stage has a layout (StageLayouts.h) and one local value a rank.
 class StageSharder : private het::ShardBuilder {
 public:
   StageSharder(mlir::func::FuncOp stage, const StageRanks &ranks,
@@ -30,10 +29,7 @@ private:
 
   //===--- StageSharder.cpp: ops ---===//
   void expand(mlir::Operation *op);
-  void expandCompute(mlir::Operation *op);
-  void build(mlir::Operation *op, const het::ShardLayouts &chosen);
-  /// What the readers of an op's results would like best.
-  llvm::SmallVector<Layout> wantedLayouts(mlir::Operation *op) const;
+  void build(mlir::Operation *op);
   //===--- what crosses the stage's border ---===//
   void expandParameter(het::ParameterOp op);
   void expandGradient(het::GradientOp op);
@@ -41,13 +37,15 @@ private:
   void expandRecv(dist::RecvOp op);
   void expandReturn(mlir::func::ReturnOp op);
 
-  //===--- StageLayouts.cpp: conversions ---===//
+  //===--- StageConversions.cpp ---===//
   /// `value` in the layout `wanted`.
   Locals convert(mlir::Value value, const Layout &wanted);
+  Locals localsOf(mlir::Value value);
   Locals takeParts(const Locals &whole, const Layout &wanted);
   Locals takeParameterParts(het::ParameterOp parameter, const Layout &wanted);
   Locals gather(const Locals &parts, const Layout &layout,
                 mlir::RankedTensorType whole);
+  llvm::SmallVector<unsigned> othersOf(unsigned rank) const;
   Locals exchangeSums(const Locals &partial);
   Locals exchangeSumsInSlices(const Locals &partial);
   llvm::SmallVector<Locals> exchangeSlices(const Locals &flat,
@@ -58,12 +56,6 @@ private:
   unsigned getNumRanks() const override { return ranks.size(); }
   mlir::OpBuilder &on(unsigned rank) override { return builders[rank]; }
   llvm::SmallVector<Locals> exchange(const Locals &values) override;
-
-  Layout layoutOf(mlir::Value value) const { return layouts.lookup(value); }
-  void set(mlir::Value value, const Layout &layout, const Locals &values) {
-    layouts[value] = layout;
-    locals[value] = values;
-  }
 
   /// What is built for an op is of that op's unit and phase.
   struct Stamp : mlir::OpBuilder::Listener {
@@ -77,12 +69,11 @@ private:
   const StageRanks &allRanks;
   int64_t &nextChannel;
   llvm::SmallVector<int64_t> ranks;
-  ShardSeeds seeds;
+  StageLayouts layouts;
   Stamp stamp;
   llvm::SmallVector<mlir::func::FuncOp> funcs;
   llvm::SmallVector<mlir::OpBuilder> builders;
-  llvm::DenseMap<mlir::Value, Layout> layouts;
-  llvm::DenseMap<mlir::Value, Locals> locals;
+  llvm::DenseMap<mlir::Value, Locals> locals; ///< of parameters: the whole
   /// Conversions that were made, by value.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<Layout, Locals>>>
       converted;

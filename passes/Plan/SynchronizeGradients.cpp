@@ -20,6 +20,7 @@
 #include "autohet/Dialect/Dist/Dist.h"
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Passes/Plan/Passes.h"
+#include "autohet/Plan/Exchanges.h"
 #include "autohet/Plan/Plan.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -39,10 +40,6 @@ namespace {
 /// room for 2^20.
 constexpr int64_t kFirstChannel = int64_t(1) << 19;
 constexpr int64_t kEndChannel = dist::kMaxChannels;
-
-/// Less of a slice goes to one owner: a part is put together with the others
-/// before the next forward, while a whole slice may arrive during it.
-constexpr int64_t kLeastPartBytes = int64_t(1) << 20;
 
 using Programs = std::map<int64_t, func::FuncOp>; // by rank
 

@@ -52,16 +52,19 @@ struct PlanMemory : autohet::impl::PlanMemoryBase<PlanMemory> {
     struct Sized {
       int64_t size, number;
       exec::BufferOp buffer;
+      bool always;
     };
-    // Equal sizes in the order of declaration: the plan is a function of the
-    // program.
+    // What always lives leaves gaps to nobody, so it comes first. Equal sizes
+    // in the order of declaration: the plan is a function of the program.
     std::vector<Sized> bySize;
     for (auto [number, buffer] : llvm::enumerate(buffers)) {
       exec::BufferOp op = buffer;
-      bySize.push_back(
-          {op.getSlotStride() * int64_t(op.getSlots()), int64_t(number), op});
+      bySize.push_back({op.getSlotStride() * int64_t(op.getSlots()),
+                        int64_t(number), op, lives[op].always});
     }
-    llvm::sort(bySize, [](const Sized &a, const Sized &b) {
+    llvm::sort(bySize, [&](const Sized &a, const Sized &b) {
+      if (a.always != b.always)
+        return a.always;
       return a.size != b.size ? a.size > b.size : a.number < b.number;
     });
 
@@ -71,7 +74,7 @@ struct PlanMemory : autohet::impl::PlanMemoryBase<PlanMemory> {
     };
     std::vector<Placed> placed; // by begin
     int64_t total = 0;
-    for (auto [size, number, buffer] : bySize) {
+    for (auto [size, number, buffer, always] : bySize) {
       Life &life = lives[buffer];
       int64_t at = 0;
       // Placed buffers come in rising order: the first gap that is wide enough.

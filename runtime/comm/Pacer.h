@@ -1,8 +1,8 @@
 //===- Pacer.h - links that are slower than this machine's ----------------===//
 //
 // For emulated clusters: a message of b bytes over a link takes latency + b /
-// bandwidth, and messages over one link follow each other. The sender holds a
-// message back until it would have arrived.
+// bandwidth, and those that a device sends follow each other. The sender holds
+// a message back until it would have arrived.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,7 @@ public:
 
   Pacer() = default;
   /// One link a peer; none: nothing is held back.
-  explicit Pacer(std::vector<PacedLink> links)
-      : links(std::move(links)), freeAt(this->links.size()) {}
+  explicit Pacer(std::vector<PacedLink> links) : links(std::move(links)) {}
 
   bool isOn() const { return !links.empty(); }
 
@@ -39,13 +38,13 @@ public:
     double transfer_s = link.bandwidth_bytes_per_s > 0
                             ? double(bytes) / link.bandwidth_bytes_per_s
                             : 0;
-    freeAt[peer] = std::max(now, freeAt[peer]) + duration(transfer_s);
-    return freeAt[peer] + duration(link.latency_s);
+    freeAt = std::max(now, freeAt) + duration(transfer_s);
+    return freeAt + duration(link.latency_s);
   }
 
 private:
   std::vector<PacedLink> links;
-  std::vector<Clock::time_point> freeAt;
+  Clock::time_point freeAt; ///< of the device, whoever it sends to
 
   static Clock::duration duration(double seconds) {
     return std::chrono::duration_cast<Clock::duration>(

@@ -423,8 +423,8 @@ void Compiler::correctEstimates() {
       factors[unit] = std::max(factors[unit], factor);
   }
   for (auto [unit, factor] : llvm::zip_equal(estimates.units, factors)) {
-    unit.activation_bytes *= factor;
-    unit.workspace_bytes *= factor;
+    unit.activations *= factor;
+    unit.workspace *= factor;
   }
 }
 

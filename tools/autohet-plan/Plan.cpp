@@ -56,13 +56,15 @@ FailureOr<PlannedModel> readUnits(const PlanOptions &options,
 /// 16 bytes with AdamW: two of 2 in place of one of 4, and float32 state.
 void useHalfWidth(UnitTable &units) {
   for (Unit &unit : units.units) {
-    for (double *bytes :
-         {&unit.forward.per_sample.traffic_bytes,
-          &unit.forward.once.traffic_bytes,
-          &unit.backward.per_sample.traffic_bytes,
-          &unit.backward.once.traffic_bytes, &unit.activation_bytes,
-          &unit.workspace_bytes, &unit.all_reduce_bytes})
-      *bytes /= 2;
+    for (PassWork *pass : {&unit.forward, &unit.backward}) {
+      for (Work *work : {&pass->per_sample, &pass->once,
+                         &pass->whole_per_sample, &pass->whole_once})
+        work->traffic_bytes /= 2;
+      for (RankExchange &exchange : pass->exchanges)
+        exchange.bytes_per_sample /= 2;
+    }
+    unit.activations *= 0.5;
+    unit.workspace *= 0.5;
     for (UnitEdge &edge : unit.successors)
       edge.bytes_per_sample /= 2;
   }

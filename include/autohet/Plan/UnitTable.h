@@ -10,6 +10,7 @@
 #define AUTOHET_PLAN_UNITTABLE_H
 
 #include "autohet/Cluster/Work.h"
+#include "autohet/Plan/Exchanges.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
@@ -24,10 +25,12 @@ struct UnitParameter {
   double bytes = 0;
   /// Has a gradient and optimizer state.
   bool trained = true;
+  /// Tensor-parallel ranks hold a part each; else each holds it whole.
+  bool divided = true;
 
   bool operator==(const UnitParameter &other) const {
     return name == other.name && bytes == other.bytes &&
-           trained == other.trained;
+           trained == other.trained && divided == other.divided;
   }
 };
 
@@ -44,13 +47,50 @@ struct UnitEdge {
 /// A forward, or a backward, of b samples: once + b × per_sample.
 struct PassWork {
   Work per_sample, once;
+  // Under tensor parallelism: what of them every rank does whole (commands
+  // become smaller, not fewer: these count for nothing here), and what ranks
+  // exchange.
+  Work whole_per_sample, whole_once;
+  std::vector<RankExchange> exchanges;
 
-  Work of(double samples) const {
+  /// Of a rank that has this share of what is divided; without exchanges.
+  Work of(double samples, double share = 1) const {
     Work all = per_sample * samples;
-    return all += once;
+    all += once;
+    if (share == 1)
+      return all;
+    Work whole = whole_per_sample * samples;
+    whole += whole_once;
+    Work mine = whole * (1 - share);
+    mine += all * share;
+    mine.commands = all.commands;
+    return mine;
   }
   bool operator==(const PassWork &other) const {
-    return per_sample == other.per_sample && once == other.once;
+    return per_sample == other.per_sample && once == other.once &&
+           whole_per_sample == other.whole_per_sample &&
+           whole_once == other.whole_once && exchanges == other.exchanges;
+  }
+};
+
+/// Bytes of which every tensor-parallel rank has `whole`, and its share of the
+/// rest.
+struct DividedBytes {
+  double all = 0, whole = 0;
+
+  double of(double share) const { return whole + (all - whole) * share; }
+  DividedBytes &operator+=(const DividedBytes &other) {
+    all += other.all;
+    whole += other.whole;
+    return *this;
+  }
+  DividedBytes &operator*=(double factor) {
+    all *= factor;
+    whole *= factor;
+    return *this;
+  }
+  bool operator==(const DividedBytes &other) const {
+    return all == other.all && whole == other.whole;
   }
 };
 
@@ -61,16 +101,15 @@ struct Unit {
   PassWork forward, backward;
   // For one sample.
   /// Kept from the forward to the backward of a microbatch.
-  double activation_bytes = 0;
+  DividedBytes activations;
   /// Temporaries, gone when the unit is done.
-  double workspace_bytes = 0;
+  DividedBytes workspace;
   /// The largest gradient that is made whole before it is added up, whatever
   /// the number of samples: an embedding's table, not a product's.
-  double gradient_workspace_bytes = 0;
-  // Under tensor parallelism: the part of the arithmetic (and parameters) that
-  // is divided, 0 to 1, and the bytes all-reduced in forward; backward as many.
-  double divisible = 1;
-  double all_reduce_bytes = 0;
+  DividedBytes gradient_workspace;
+  /// Heads, hidden elements or classes, of which each tensor-parallel rank has
+  /// a whole number, and at least one; 0: any share will do.
+  int64_t divided_extent = 0;
   std::vector<UnitEdge> successors;
 
   /// Of products, forward and backward of a sample: what utilisation counts.

@@ -15,6 +15,7 @@
 
 #include "autohet/Plan/Plan.h"
 #include "autohet/Planner/MachineClasses.h"
+#include <algorithm>
 #include <limits>
 
 namespace autohet {
@@ -37,14 +38,41 @@ struct MemoryNeed {
   double gradient_bytes = 0;
   double state_bytes = 0;
   double activation_bytes = 0; ///< of all microbatches in flight
-  double transfer_bytes = 0;   ///< values received, while in flight
+  double transfer_bytes = 0;   ///< values from and to other stages
+  /// Gradients that others send for what is owned here, as far as they do not
+  /// come in place of activations.
+  double exchange_bytes = 0;
   double workspace_bytes = 0;
 
   double total() const {
     return parameter_bytes + gradient_bytes + state_bytes + activation_bytes +
-           transfer_bytes + workspace_bytes;
+           transfer_bytes + exchange_bytes + workspace_bytes;
   }
 };
+
+/// What a stage has to do with others.
+struct StageTies {
+  /// The part of the stage's optimizer state that lies here.
+  double owned = 0;
+  /// What others send for what is owned here, and copies of parameters that
+  /// are cut between owners: of one byte of gradients.
+  double exchanged = 0;
+  // Of one sample, from and to other stages.
+  double received_bytes = 0, sent_bytes = 0;
+};
+
+/// Of a microbatch that is passed between stages there is one more than is
+/// computed with: it arrives, or leaves, meanwhile. So it is of the gradient
+/// of what is sent, of which one is computed with.
+constexpr double kSlotsBesideReceived = 1, kSlotsOfSent = 3;
+/// All gradients for a device to add up come before it adds any; the memory of
+/// a single microbatch's activations is free for them by then, that of several
+/// is not.
+inline double exchangeBytes(double gradientBytes, double exchanged,
+                            double activationBytes, int64_t inFlight) {
+  double bytes = gradientBytes * exchanged;
+  return inFlight > 1 ? bytes : std::max(0.0, bytes - activationBytes);
+}
 
 /// What a plan's step is.
 enum class PlanObjective {
@@ -77,12 +105,11 @@ public:
   Link groupLink(llvm::ArrayRef<unsigned> from,
                  llvm::ArrayRef<unsigned> to) const;
 
-  /// `owned` is the part of the stage's optimizer state that lies here and
-  /// `received_bytes` what one sample brings into the stage. With recomputation
-  /// only that is kept of each microbatch in flight.
+  /// With recomputation only what it receives is kept of each microbatch in
+  /// flight.
   MemoryNeed memory(llvm::ArrayRef<unsigned> units, double share,
-                    int64_t microbatchSize, int64_t inFlight, double owned,
-                    double received_bytes, bool recompute = false) const;
+                    int64_t microbatchSize, int64_t inFlight,
+                    const StageTies &ties, bool recompute = false) const;
 
   /// Applying the optimizer to so many parameters, of `bytes` together.
   Work updateWork(double bytes, double parameters) const;
@@ -121,8 +148,11 @@ private:
   Link itself = {std::numeric_limits<double>::infinity(), 0};
 };
 
-/// The part of a unit's divisible work that each rank has.
+/// The part of what is divided that each rank has.
 std::vector<double> sharesOf(llvm::ArrayRef<int64_t> weights);
+/// The same of one unit, in whole heads; 1 for all ranks where one would have
+/// none.
+std::vector<double> sharesOf(const Unit &unit, llvm::ArrayRef<int64_t> weights);
 
 /// Microbatches whose activations a stage holds at once.
 int64_t microbatchesInFlight(Schedule schedule, unsigned stage,

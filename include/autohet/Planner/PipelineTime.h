@@ -2,8 +2,9 @@
 //
 // Executes the commands of a pipeline's stages in their schedule's order, event
 // by event: a command starts when its stage is free and its values have come.
-// Transfers overlap with computation and queue on their own link. This is the
-// judge of finalists; solvers use closed forms that stay near it.
+// Transfers overlap with computation; those that a stage sends follow one
+// another, whoever they are for. This is the judge of finalists; solvers use
+// closed forms that stay near it.
 //
 // Many microbatches are not walked one by one: once all stages repeat the same
 // times every few microbatches, the rest of them only shifts the end.
@@ -23,6 +24,16 @@ struct PipelineEdge {
   unsigned from = 0, to = 0;
   double bytes = 0; ///< of one microbatch, each way
   Link forward, backward;
+  /// How often a device of the sending stage sends it: to each of the
+  /// receiving stage's that look to it.
+  unsigned forward_copies = 1, backward_copies = 1;
+
+  double forwardSeconds() const {
+    return forward_copies * bytes / forward.bandwidth_bytes_per_s;
+  }
+  double backwardSeconds() const {
+    return backward_copies * bytes / backward.bandwidth_bytes_per_s;
+  }
 };
 
 struct Pipeline {
@@ -33,7 +44,7 @@ struct Pipeline {
   bool is_forward_only = false; ///< whatever the schedule
 
   /// Of a microbatch, where they follow one another without a pause: the
-  /// longest stage or transfer.
+  /// longest stage, or what one sends or receives.
   double forwardPeriod() const;
 };
 

@@ -55,6 +55,16 @@ private:
     unsigned per_node = 0;
   };
 
+  /// Devices that a shape stands for, and their shares.
+  struct Example {
+    std::vector<unsigned> devices;
+    std::vector<int64_t> weights;
+  };
+
+  void addExamples(const StageShape &shape);
+  /// In whichever order the devices are.
+  PassSeconds secondsAtBest(unsigned shape, unsigned unit,
+                            int64_t microbatchSize) const;
   void findReach();
   /// For a gradient of one byte.
   ExchangeWays exchangeRates(unsigned machineClass, unsigned extent,
@@ -70,9 +80,11 @@ private:
   double memoryFraction;
   std::vector<Reach> reaches; ///< of each class
   double largestNode = 0;     ///< devices
-  /// Any devices that the shape stands for: they all cost the same.
-  std::vector<std::vector<unsigned>> examples;
+  /// Of each shape, one for each order of its classes: others cost the same.
+  std::vector<std::vector<Example>> examples;
   std::vector<std::vector<double>> shares; ///< of each shape's devices
+  /// Of each unit the first one that takes as long on all shapes.
+  std::vector<unsigned> alike;
   /// Of each microbatch size that was asked for: every unit on every shape.
   mutable std::map<int64_t, std::vector<PassSeconds>> known;
 };

@@ -1,8 +1,9 @@
 //===- Simulate.h - runs programs without computing -------------*- C++ -*-===//
 //
 // An event simulation: streams advance in the order of time, compute commands
-// of a device exclude each other, messages of one direction queue on their
-// link. What never ends is a deadlock, told with what everybody waits for.
+// of a device exclude each other, the messages that it sends queue behind one
+// another, and so do those that it receives. What never ends is a deadlock,
+// told with what everybody waits for.
 //
 //===----------------------------------------------------------------------===//
 

@@ -128,7 +128,7 @@ uint64_t ah_comm::tagOf(const ah_request &request) const {
 }
 
 void ah_comm::releaseHeldBack(Clock::time_point now) {
-  // Equal times keep their order, and so do messages of one link.
+  // Equal times keep their order, and so do messages to one peer.
   while (!heldBack.empty() && heldBack.begin()->first <= now) {
     Transfer *transfer = heldBack.begin()->second;
     heldBack.erase(heldBack.begin());

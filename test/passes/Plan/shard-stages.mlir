@@ -269,22 +269,22 @@ func.func @r0.s1() attributes {dist.stage = #second} {
     devices = ["n0/0", "n0/1", "n0/2"], microbatches = 4, microbatch_size = 2, first_sample = 0, global_batch = 8>
 
 // A large sum among three: each rank sums a third, in rank order, and sends that
-// to the others. No kernel stands between a send and a receive, which it would
-// wait for.
+// to the others, beginning with the next. No kernel stands between a send and a
+// receive, which it would wait for.
 // CHECK-LABEL: func.func @"n0/1"
 // CHECK:         %[[P:.*]] = het.matmul {{.*}} -> tensor<2x10000xf32>
 // CHECK-NEXT:    %[[F:.*]] = het.reshape %[[P]] to [20000]
 // CHECK-NEXT:    %[[A:.*]] = het.slice %[[F]] offsets [0] sizes [6667] strides [1]
 // CHECK-NEXT:    %[[OWN:.*]] = het.slice %[[F]] offsets [6667] sizes [6667] strides [1]
 // CHECK-NEXT:    %[[B:.*]] = het.slice %[[F]] offsets [13334] sizes [6666] strides [1]
-// CHECK-NEXT:    dist.send %[[A]] to 0 channel [[C:[0-9]+]] inline
-// CHECK-NEXT:    dist.send %[[B]] to 2 channel [[C]] inline
+// CHECK-NEXT:    dist.send %[[B]] to 2 channel [[C:[0-9]+]] inline
+// CHECK-NEXT:    dist.send %[[A]] to 0 channel [[C]] inline
 // CHECK-NEXT:    %[[R0:.*]] = dist.recv from 0 channel [[C]] inline : tensor<6667xf32>
 // CHECK-NEXT:    %[[R2:.*]] = dist.recv from 2 channel [[C]] inline : tensor<6667xf32>
 // CHECK-NEXT:    %[[S:.*]] = het.add %[[R0]], %[[OWN]]
 // CHECK-NEXT:    %[[SUM:.*]] = het.add %[[S]], %[[R2]]
-// CHECK-NEXT:    dist.send %[[SUM]] to 0 channel [[D:[0-9]+]] inline
-// CHECK-NEXT:    dist.send %[[SUM]] to 2 channel [[D]] inline
+// CHECK-NEXT:    dist.send %[[SUM]] to 2 channel [[D:[0-9]+]] inline
+// CHECK-NEXT:    dist.send %[[SUM]] to 0 channel [[D]] inline
 // CHECK-NEXT:    %[[S0:.*]] = dist.recv from 0 channel [[D]] inline : tensor<6667xf32>
 // CHECK-NEXT:    %[[S2:.*]] = dist.recv from 2 channel [[D]] inline : tensor<6666xf32>
 // CHECK-NEXT:    %[[J:.*]] = het.concat %[[S0]], %[[SUM]], %[[S2]] {dim = 0 : i64}

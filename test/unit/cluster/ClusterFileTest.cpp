@@ -16,7 +16,7 @@ kinds:
     flops: 40 GFLOP/s
     relative_speed: 4
     target: {triple: x86_64-pc-linux-gnu, features: [avx2, fma]}
-  slow: {memory: 100 MiB, flops: 10 GFLOP/s, overhead: 20 us, threads: 2}
+  slow: {memory: 100 MiB, flops: 10 GFLOP/s, overhead: 5 us, threads: 2}
 nodes:
   - {name: n0, devices: [fast]}
   - name: n1
@@ -62,7 +62,7 @@ TEST(ClusterFile, Reads) {
   EXPECT_EQ(cluster.kindOf(3).name, "fast");
   EXPECT_EQ(cluster.kindOf(1).flops_per_s, 10e9);
   EXPECT_EQ(cluster.kindOf(1).threads, 2);
-  EXPECT_DOUBLE_EQ(cluster.kindOf(1).overhead_s, 20e-6);
+  EXPECT_DOUBLE_EQ(cluster.kindOf(1).overhead_s, 5e-6);
   EXPECT_THAT(cluster.kindOf(0).target.features, ElementsAre("avx2", "fma"));
   EXPECT_EQ(cluster.nodes[1].address, "10.0.0.2");
   EXPECT_EQ(cluster.findDevice("n1/1"), 2u);
@@ -91,7 +91,7 @@ TEST(ClusterFile, WritesWhatItReads) {
       EXPECT_EQ(other.flops_per_s, one.flops_per_s);
       EXPECT_EQ(other.flops_bf16_per_s, one.flops_bf16_per_s);
       EXPECT_EQ(other.memory_bytes, one.memory_bytes);
-      // 20 us is 20 times 1e-6, which is not quite 20e-6.
+      // 5 us is 5 times 1e-6, which need not be 5e-6.
       EXPECT_DOUBLE_EQ(other.overhead_s, one.overhead_s);
       EXPECT_EQ(other.relative_speed, one.relative_speed);
       EXPECT_EQ(other.is_gpu, one.is_gpu);
@@ -217,6 +217,16 @@ TEST(ClusterFile, WarnsAboutAbsurdReadings) {
   EXPECT_THAT(warnings,
               ElementsAre("c.yaml:4:13: warning: 'memory' of device kind "
                           "'fast' reads as 200 B: is the unit right?"));
+}
+
+TEST(ClusterFile, WarnsAboutOverheadOfAUnit) {
+  std::vector<std::string> warnings;
+  good(edited("5 us", "20 us"), &warnings);
+  EXPECT_THAT(warnings,
+              ElementsAre("c.yaml:8:56: warning: 'overhead' of device kind "
+                          "'slow' reads as 20 us to start each kernel and each "
+                          "product: is it meant for a whole unit of the "
+                          "model?"));
 }
 
 TEST(ClusterFile, Filter) {

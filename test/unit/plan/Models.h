@@ -11,6 +11,23 @@
 
 namespace autohet::test {
 
+/// Tensor-parallel ranks sum so much a sample in each pass.
+inline void addSums(Unit &unit, double bytes) {
+  for (PassWork *pass : {&unit.forward, &unit.backward})
+    pass->exchanges.push_back({RankExchange::Sum, bytes});
+}
+
+/// Every tensor-parallel rank computes, and keeps, this part of all.
+inline void keepWhole(Unit &unit, double part) {
+  for (PassWork *pass : {&unit.forward, &unit.backward}) {
+    pass->whole_per_sample = pass->per_sample * part;
+    pass->whole_once = pass->once * part;
+  }
+  for (DividedBytes *bytes :
+       {&unit.activations, &unit.workspace, &unit.gradient_workspace})
+    bytes->whole = bytes->all * part;
+}
+
 /// embed, block0.attn, block0.mlp, …, head: a chain with equal blocks. The
 /// head's weight is the embedding's where `isTied`.
 inline UnitTable makeChain(unsigned blocks, bool isTied = false) {
@@ -24,9 +41,9 @@ inline UnitTable makeChain(unsigned blocks, bool isTied = false) {
     unit.forward.per_sample.flops = flops;
     unit.backward.per_sample.flops = 2 * flops;
     unit.forward.once.commands = unit.backward.once.commands = 1;
-    unit.activation_bytes = 1e5;
-    unit.workspace_bytes = 1e4;
-    unit.all_reduce_bytes = 1e4;
+    unit.activations.all = 1e5;
+    unit.workspace.all = 1e4;
+    addSums(unit, 1e4);
     if (!table.units.empty())
       table.units.back().successors = {
           {static_cast<unsigned>(table.units.size()), 1e4}};

@@ -11,7 +11,11 @@ using testing::HasSubstr;
 TEST(UnitTable, RoundTrip) {
   UnitTable table = test::makeChain(3, /*isTied=*/true);
   table.parameters[1].trained = false;
-  table.units[0].divisible = 0.25;
+  table.parameters[2].divided = false;
+  table.units[0].divided_extent = 12;
+  test::keepWhole(table.units[0], 0.25);
+  table.units[1].backward.exchanges = {{RankExchange::Gather, 8},
+                                       {RankExchange::Cut, 4}};
   std::string text = formatUnitTable(table);
   llvm::Expected<UnitTable> read = parseUnitTable(text, "units.json");
   ASSERT_TRUE(static_cast<bool>(read)) << llvm::toString(read.takeError());
@@ -23,7 +27,7 @@ TEST(UnitTable, RoundTrip) {
 
 TEST(UnitTable, RefusesEdgesBackwards) {
   llvm::Expected<UnitTable> read = parseUnitTable(
-      R"({"format": 2, "structure_hash": "0123456789abcdef", "parameters": [],
+      R"({"format": 3, "structure_hash": "0123456789abcdef", "parameters": [],
  "units": [{"id": "a", "successors": [[0, 4]]}]})",
       "u");
   EXPECT_THAT(llvm::toString(read.takeError()),

@@ -3,8 +3,7 @@
 #ifndef AUTOHET_TEST_UNIT_PLANNER_CLUSTERS_H
 #define AUTOHET_TEST_UNIT_PLANNER_CLUSTERS_H
 
-#include "autohet/Cluster/Cluster.h"
-#include "autohet/Plan/UnitTable.h"
+#include "plan/Models.h"
 
 #include <string>
 #include <utility>
@@ -31,9 +30,9 @@ inline UnitTable makeDecoder(unsigned blocks, double hidden, double sequence,
     unit.forward.once.commands = 10;
     unit.forward.once.traffic_bytes = 4 * weights;
     unit.backward.once = unit.forward.once;
-    unit.activation_bytes = activations;
-    unit.workspace_bytes = boundary;
-    unit.all_reduce_bytes = boundary;
+    unit.activations.all = activations;
+    unit.workspace.all = boundary;
+    addSums(unit, boundary);
     if (!table.units.empty())
       table.units.back().successors = {
           {static_cast<unsigned>(table.units.size()), boundary}};

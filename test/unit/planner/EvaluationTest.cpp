@@ -72,7 +72,11 @@ TEST_F(Evaluation, MemoryOfEachStage) {
     EXPECT_EQ(memory.state_bytes, 2 * parameters[stage]);
     EXPECT_EQ(memory.activation_bytes,
               units[stage] * 1e5 * 2 * inFlight[stage]);
-    EXPECT_EQ(memory.transfer_bytes, stage ? 1e4 * 2 * inFlight[stage] : 0);
+    // What comes, and one more; a slot more of what goes, two of its gradient.
+    EXPECT_EQ(memory.transfer_bytes,
+              1e4 * 2 *
+                  ((stage ? inFlight[stage] + 1 : 0) + (stage < 3 ? 3 : 0)));
+    EXPECT_EQ(memory.exchange_bytes, 0);
     EXPECT_EQ(memory.workspace_bytes, 2e4);
   }
 }
@@ -109,6 +113,10 @@ TEST_F(Evaluation, StateIsSpreadOverReplicas) {
   optimizer = OptimizerKind::Adam;
   const char *plan = "1x1: embed-head@n0/0; 1x1: embed-head@n1/0";
   EXPECT_EQ(evaluate(plan).devices[0].memory.state_bytes, 32e6);
+  // The other's half of the gradients, beyond a microbatch's activations.
+  EXPECT_EQ(evaluate(plan).devices[0].memory.exchange_bytes,
+            16e6 - evaluate(plan).devices[0].memory.activation_bytes);
+  EXPECT_EQ(evaluate(plan, "first").devices[1].memory.exchange_bytes, 0);
   EXPECT_EQ(evaluate(plan, "first").devices[0].memory.state_bytes, 64e6);
   EXPECT_EQ(evaluate(plan, "first").devices[1].memory.state_bytes, 0);
   EXPECT_EQ(evaluate(plan, "n1/0").devices[1].memory.state_bytes, 64e6);
@@ -132,8 +140,21 @@ TEST_F(Evaluation, TensorParallelSharesDivide) {
   EXPECT_NEAR(result.devices[1].memory.parameter_bytes, 32e6 / 3, 1);
   // Shares in proportion to speed: both are done at the same time.
   cluster.inter_node = {1e15, 0};
+  for (Unit &unit : table.units)
+    unit.forward.exchanges = unit.backward.exchanges = {};
   EXPECT_NEAR(evaluate("1x1: embed-head@n0/0+n1/0(2:1)").pipeline_s,
               3 * 250e6 / 60e9, 1e-9);
+  // Of five heads the first has three: 9 / 10 of what its share would be.
+  for (Unit &unit : table.units)
+    unit.divided_extent = 5;
+  EXPECT_NEAR(evaluate("1x1: embed-head@n0/0+n1/0(2:1)").pipeline_s,
+              3 * 250e6 / 20e9 * 2 / 5, 1e-9);
+  // What is whole is not divided, and two ranks add one value to another.
+  for (Unit &unit : table.units)
+    test::keepWhole(unit, 1);
+  table.units[0].forward.exchanges = {{RankExchange::Sum, 4e6}};
+  EXPECT_NEAR(evaluate("1x1: embed-head@n0/0+n1/0(2:1)").pipeline_s,
+              3 * 250e6 / 20e9 + 1e6 / 20e9, 1e-6);
 }
 
 // Reports P10 and P16: degrees that differ from stage to stage, none of them
@@ -217,5 +238,5 @@ TEST_F(Evaluation, NamesTheWorstShortage) {
   auto shortage = result.worstShortage(cluster);
   ASSERT_TRUE(shortage);
   EXPECT_EQ(shortage->first, 1u);
-  EXPECT_NEAR(shortage->second, 25e6 + 15 * 1e5 + 1e4 + 1e4 - 15e6, 1);
+  EXPECT_NEAR(shortage->second, 25e6 + 15 * 1e5 + 2 * 1e4 + 1e4 - 15e6, 1);
 }

@@ -51,10 +51,15 @@ inline Instance makeInstance(Random &random, unsigned maxUnits,
     unit.forward.per_sample.flops = random.real(0, 1e7);
     unit.backward.per_sample = unit.forward.per_sample * 2;
     unit.forward.once.commands = unit.backward.once.commands = 1;
-    unit.activation_bytes = random.real(0, 4e5);
-    unit.workspace_bytes = 1e4;
-    unit.divisible = random.below(3) ? 1 : 0.5;
-    unit.all_reduce_bytes = random.real(0, 1e5);
+    unit.activations.all = random.real(0, 4e5);
+    unit.workspace.all = 1e4;
+    if (!random.below(3)) {
+      keepWhole(unit, 0.5);
+      made.table.parameters.back().divided = false;
+    }
+    if (!random.below(3))
+      unit.divided_extent = 3 + random.below(5);
+    addSums(unit, random.real(0, 1e5));
     if (i + 1 < units)
       unit.successors = {{i + 1, random.real(1e3, 1e5)}};
     made.table.units.push_back(std::move(unit));
@@ -91,7 +96,7 @@ inline void dropBackward(UnitTable &table) {
     parameter.trained = false;
   for (Unit &unit : table.units) {
     unit.backward = {};
-    unit.activation_bytes = 0;
+    unit.activations = {};
   }
 }
 

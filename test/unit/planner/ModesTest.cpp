@@ -32,8 +32,7 @@ UnitTable goldenLayers() {
     table.parameters.push_back({unit.id + ".weight", 2.6 / 4 * gib, true});
     unit.forward.per_sample.flops = 1e12;
     unit.backward.per_sample.flops = 2e12;
-    unit.activation_bytes = 0.6 * gib;
-    unit.divisible = 0;
+    unit.activations.all = 0.6 * gib;
     if (layer + 1 < 32)
       unit.successors = {{layer + 1, 1}};
     table.units.push_back(std::move(unit));
@@ -69,6 +68,9 @@ public:
                           llvm::StringRef stateOwner) const override {
     PlanEvaluation evaluation =
         UnitTableCosts::evaluate(plan, schedule, stateOwner);
+    // Others' gradients take no room there.
+    for (DeviceEvaluation &entry : evaluation.devices)
+      entry.memory.exchange_bytes = 0;
     evaluation.step_s = 0;
     for (const ResolvedReplica &replica : plan.replicas) {
       double longest = 0, sum = 0;

@@ -92,7 +92,6 @@ TEST_F(Planner, NoWorkAtAll) {
   for (Unit &unit : table.units) {
     unit.forward = {};
     unit.successors.clear();
-    unit.all_reduce_bytes = 0;
   }
   for (PlanObjective objective :
        {PlanObjective::Latency, PlanObjective::Throughput}) {

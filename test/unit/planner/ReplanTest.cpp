@@ -124,8 +124,8 @@ TEST_F(StateMovesTest, TensorParallelSlices) {
 
 // What is not divided lies on every rank: it need not come again.
 TEST_F(StateMovesTest, UndividedParts) {
-  for (Unit &unit : table.units)
-    unit.divisible = 0.5;
+  for (size_t parameter = 0; parameter < 3; ++parameter)
+    table.parameters[parameter].divided = false;
   cluster = Cluster();
   DeviceKind kind;
   kind.name = "k";

@@ -112,12 +112,14 @@ TEST(Simulate, AgreementWaitsForAll) {
   EXPECT_EQ(result.stream_waiting_s[0][0], 2.5);
 }
 
-// The simulator and the planner's judge are written apart and must agree.
+// The simulator and the planner's judge are written apart and must agree; but
+// the judge knows of no queue in front of a receiver.
 TEST(Simulate, EqualsThePlannersPipelines) {
   std::mt19937 random(1);
   auto real = [&](double low, double high) {
     return std::uniform_real_distribution<double>(low, high)(random);
   };
+  unsigned equal = 0;
   for (int round = 0; round < 300; ++round) {
     Pipeline pipeline;
     pipeline.microbatches = 1 + random() % 8;
@@ -138,8 +140,12 @@ TEST(Simulate, EqualsThePlannersPipelines) {
     double end = 0;
     for (const SimSpan &span : run(test::makeProgram(pipeline), options).spans)
       end = std::max(end, span.end_s);
-    EXPECT_NEAR(end, runPipeline(pipeline).end_s, 1e-9) << "round " << round;
+    double judged = runPipeline(pipeline).end_s;
+    EXPECT_LE(judged, end + 1e-9) << "round " << round;
+    EXPECT_GE(judged, 0.95 * end) << "round " << round;
+    equal += judged >= end - 1e-9;
   }
+  EXPECT_GE(equal, 270u);
 }
 
 TEST(Simulate, LargeMessagesWaitForTheReceiver) {

@@ -18,8 +18,16 @@ public:
   /// The layout of this use's parameter.
   het::Layout lookup(llvm::StringRef name,
                      std::optional<llvm::ArrayRef<int64_t>> offsets) const;
+  /// How many indivisible things its parts are of; 0 where it has no layout.
+  int64_t extentOf(llvm::StringRef name,
+                   std::optional<llvm::ArrayRef<int64_t>> offsets) const;
 
 private:
+  struct Seed {
+    het::Layout layout;
+    int64_t extent = 0;
+  };
+
   void seedAttention(het::AttentionOp op);
   void seedActivation(mlir::Operation *op);
   void seedEmbedding(het::EmbeddingOp op);
@@ -28,13 +36,14 @@ private:
   /// rotary and elementwise ops; null where there is none. Of the parameter's
   /// dims `outputs` at most are not summed over.
   static het::MatmulOp findProjection(mlir::Value value, unsigned outputs = 1);
-  /// Divides the parameter's output dim of `extent`·unit elements.
-  void seedOutput(het::MatmulOp projection, llvm::ArrayRef<het::Part> parts);
+  /// Divides the parameter's output dim, which is of `extent` things.
+  void seedOutput(het::MatmulOp projection, llvm::ArrayRef<het::Part> parts,
+                  int64_t extent);
   static std::string key(llvm::StringRef name,
                          std::optional<llvm::ArrayRef<int64_t>> offsets);
 
   llvm::ArrayRef<int64_t> weights;
-  llvm::StringMap<het::Layout> layouts;
+  llvm::StringMap<Seed> seeds;
 };
 
 } // namespace autohet
