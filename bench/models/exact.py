@@ -123,6 +123,9 @@ def sort_nodes(graph: onnx.GraphProto) -> None:
         ordered += ready
         known.update(name for node in ready for name in node.output)
         left = [node for node in left if node not in ready]
+    # The evaluator would take a result without a name for every operand without one.
+    for number, node in enumerate(ordered):
+        node.output[:] = [name or f"unused.{number}.{i}" for i, name in enumerate(node.output)]
     del graph.node[:]
     graph.node.extend(ordered)
 

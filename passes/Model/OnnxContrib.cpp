@@ -53,9 +53,10 @@ static FailureOr<Value> vectorOf(OnnxNode &node, unsigned index, Value like,
   int64_t last = type.getRank() ? type.getShape().back() : 1;
   if (!node.has(index))
     return OnnxMath(node).splat({last}, type.getElementType(), otherwise);
-  if (node.shape(index) != ArrayRef<int64_t>{last})
+  if (node.shape(index) != ArrayRef<int64_t>{last} ||
+      !isFloatTensor(node.operand(index)))
     return node.error() << "operand " << index << " is " << node.type(index)
-                        << ", wanted a vector of " << last;
+                        << ", wanted a vector of " << last << " floats";
   return node.operand(index);
 }
 
@@ -84,7 +85,7 @@ static LogicalResult convertSkipNorm(OnnxNode &node, Results &results) {
   unsigned biasIndex = isRms ? 3 : 4;
   if (node.has(biasIndex)) {
     auto bias = vectorOf(node, biasIndex, sum, 0);
-    if (failed(bias))
+    if (failed(bias) || failed(node.needBroadcast(sum, *bias)))
       return failure();
     sum = math.add(sum, *bias);
   }
@@ -117,19 +118,40 @@ static LogicalResult convertEmbedNorm(OnnxNode &node, Results &results) {
     return node.error() << "ids " << node.type(0) << ", words " << node.type(2)
                         << " and positions " << node.type(3) << " do not fit";
   OnnxMath math(node);
-  auto lookup = [&](Value table, Value ids) -> Value {
-    return node.create<het::EmbeddingOp>(table, ids, IntegerAttr(),
-                                         IntegerAttr());
+  // Each sum must be of [B, S, H], as the words are.
+  Value sum;
+  auto addRows = [&](Value rows) -> LogicalResult {
+    if (sum && failed(node.needBroadcast(sum, rows)))
+      return failure();
+    if (sum &&
+        tensorType(rows).getShape().back() != tensorType(sum).getShape().back())
+      return node.error() << "adds " << tensorType(rows) << " to the words' "
+                          << tensorType(sum);
+    sum = sum ? math.add(sum, rows) : rows;
+    return success();
   };
-  Value sum = lookup(node.operand(2), node.operand(0));
-  sum = math.add(
-      sum, node.has(8) ? lookup(node.operand(3), node.operand(8))
-                       : math.slice(node.operand(3), 0, 0, node.shape(0)[1]));
-  if (node.has(1) && node.has(4))
-    sum = math.add(sum, lookup(node.operand(4), node.operand(1)));
+  auto addLookup = [&](unsigned table, unsigned ids) -> LogicalResult {
+    if (node.rank(table) != 2 || !isFloatTensor(node.operand(table)) ||
+        node.shape(ids) != node.shape(0) ||
+        !isa<IntegerType>(node.type(ids).getElementType()))
+      return node.error() << "looks " << node.type(ids) << " up in "
+                          << node.type(table) << ", wanted integers ["
+                          << node.shape(0) << "] and a matrix of floats";
+    return addRows(node.create<het::EmbeddingOp>(
+        node.operand(table), node.operand(ids), IntegerAttr(), IntegerAttr()));
+  };
+  if (failed(addLookup(2, 0)) ||
+      failed(node.has(8) ? addLookup(3, 8)
+                         : addRows(math.slice(node.operand(3), 0, 0,
+                                              node.shape(0)[1]))) ||
+      (node.has(1) && node.has(4) && failed(addLookup(4, 1))))
+    return failure();
   auto norm = layerNorm(node, sum, 5, 6);
   if (failed(norm))
     return failure();
+  if (node.has(7) && node.shape(7) != node.shape(0))
+    return node.error() << "mask is " << node.type(7) << ", wanted ["
+                        << node.shape(0) << "]";
   // How many tokens of each sample count.
   Type i32 = node.builder().getI32Type();
   Value lengths = node.has(7)

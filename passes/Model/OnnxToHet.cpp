@@ -43,6 +43,7 @@ struct OnnxToHet : autohet::impl::OnnxToHetBase<OnnxToHet> {
     addLossHandlers(handlers);
     addOrderHandlers(handlers);
     addControlHandlers(handlers);
+    addConvHandlers(handlers);
     addEinsumHandlers(handlers);
     addFunctionHandlers(handlers);
     addContribHandlers(handlers);
@@ -271,6 +272,7 @@ static bool isRoundedOnce(StringRef name) {
   return name.starts_with("com.microsoft::") ||
          llvm::is_contained({"CausalConvWithState",
                              "Celu",
+                             "Conv",
                              "Einsum",
                              "Elu",
                              "Gemm",

@@ -1,5 +1,4 @@
-//===- Unflatten.cpp - keep the batch a dim of its own
-//----------------------===//
+//===- Unflatten.cpp - keep the batch a dim of its own --------------------===//
 //
 // GPT-2's Conv1D is a Gemm on [batch * sequence, hidden] between two reshapes,
 // and bmm wants [batch * heads, ...]; PyTorch's nn.MultiheadAttention has
@@ -35,6 +34,14 @@ namespace {
 /// On a reshape that merges the batch: in which dim. Found before patterns run.
 constexpr llvm::StringLiteral kMergedDimAttr = "het.merged_dim";
 
+/// Whether an op's batch is 1, or not known: then a 1 may be the batch.
+bool holdsOneSample(Operation *op) {
+  auto function = op->getParentOfType<func::FuncOp>();
+  auto size = function ? function->getAttrOfType<IntegerAttr>(kBatchSizeAttr)
+                       : IntegerAttr();
+  return !size || size.getInt() == 1;
+}
+
 /// A reshape whose dim `dim` is the product of `factors`, two or more.
 ///   reshape [2, 12, 4, 8] to [24, 32]: dim 0, factors [2, 12],
 ///   unflattened [2, 12, 32]
@@ -59,7 +66,11 @@ struct Flattening {
       product *= from[k];
       if (product != reshape.getShape()[0])
         continue;
-      if (k == 0)
+      // A 1 that is dropped is no merge, unless it is the batch.
+      if (k == 0 || (!holdsOneSample(reshape) &&
+                     llvm::count_if(from.take_front(k + 1), [](int64_t extent) {
+                       return extent > 1;
+                     }) < 2))
         return std::nullopt;
       return Flattening{reshape, 0, llvm::to_vector(from.take_front(k + 1))};
     }

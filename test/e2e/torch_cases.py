@@ -128,12 +128,16 @@ def check_names(case: Case, checks: Checks, weights: Tensors) -> None:
                 checks.near("tied copies", name, weights[names[0]], weights[names[1]], 0.0)
 
 
-def compile_case(case: Case, work: str, optimizer: str, batch: int, dims: Dict[str, int]) -> str:
-    program = os.path.join(work, optimizer + "".join(f"-{n}{v}" for n, v in dims.items()))
-    options = [f"--global-batch={batch}", f"--optimizer={optimizer}", *case.ties(), *case.compile_options]
+def options_of(case: Case, batch: int, dims: Dict[str, int]) -> List[str]:
+    options = [f"--global-batch={batch}", *case.ties(), *case.compile_options]
     if case.dynamic:
         options += [f"--microbatch={batch}", *(f"--dim={name}={value}" for name, value in dims.items())]
-    tool("autohet-compile", case.path("model.onnx"), *options, "-o", program)
+    return options
+
+
+def compile_case(case: Case, work: str, optimizer: str, batch: int, dims: Dict[str, int]) -> str:
+    program = os.path.join(work, optimizer + "".join(f"-{n}{v}" for n, v in dims.items()))
+    tool("autohet-compile", case.path("model.onnx"), *options_of(case, batch, dims), f"--optimizer={optimizer}", "-o", program)
     return program
 
 
@@ -188,6 +192,15 @@ def check_other_shape(case: Case, work: str, checks: Checks, extra: List[str]) -
     checks.near("loss, other shape", "loss", run.losses[0], float(other["loss"].reshape(())), LOSS)
 
 
+def check_sizes(case: Case, checks: Checks) -> None:
+    """A plan may have microbatches of any size: they are one model."""
+    _, dims = case.dims(case.tensors("inputs"))
+    tables = [json.loads(tool("autohet-compile", case.path("model.onnx"), *options_of(case, batch, dims), "--emit=units")) for batch in (1, 2, 3)]
+    for other in tables[1:]:
+        checks.equal("structure at other batches", other["structure_hash"], tables[0]["structure_hash"])
+        checks.equal("units at other batches", [u["id"] for u in other["units"]], [u["id"] for u in tables[0]["units"]])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("case")
@@ -205,6 +218,7 @@ def main() -> None:
             check_optimizer(case, options.work, checks, optimizer, options.extra)
         if case.dynamic:
             check_other_shape(case, options.work, checks, options.extra)
+            check_sizes(case, checks)
     except ToolFailed as failure:
         if options.or_refused and failure.status == 1 and re.search(options.or_refused, failure.output):
             print("refused by name:", failure.output.strip().splitlines()[0])

@@ -128,6 +128,32 @@ def products(draw: Draw) -> Dict[str, Case]:
     }
 
 
+def convolutions(draw: Draw) -> Dict[str, Case]:
+    """Of the standard, which has no case for them among those that we have."""
+    line, image, room = floats(draw, BATCH, 4, 9), floats(draw, BATCH, 4, 6, 9), floats(draw, 1, 2, 4, 3, 5)
+    bias = floats(draw, 6)
+
+    def case(x: Array, out: int, *kernel: int, bias: Optional[Array] = None, group: int = 1, **fields: Any) -> Case:
+        weights = floats(draw, out, x.shape[1] // group, *kernel)
+        return Case("Conv", [x, weights] + ([] if bias is None else [bias]), {"group": group, **fields}, domain="")
+
+    return {
+        "line": case(line, 6, 3, bias=bias),
+        "line_padded": case(line, 6, 3, bias=bias, pads=[1, 1], strides=[2]),
+        "line_groups": case(line, 6, 4, bias=bias, group=2, pads=[2, 1]),
+        "line_depthwise": case(line, 4, 3, group=4, dilations=[2]),
+        "patches": case(image, 6, 3, 3, bias=bias, strides=[3, 3]),
+        "patches_that_leave_some": case(image, 6, 4, 2, strides=[4, 2]),
+        "patches_padded_groups": case(image, 6, 3, 3, bias=bias, strides=[3, 3], pads=[0, 1, 0, 2], group=2),
+        "one_by_one": case(image, 6, 1, 1),
+        "image": case(image, 6, 3, 2, bias=bias, strides=[1, 2], pads=[1, 0, 2, 1], dilations=[2, 1]),
+        "image_same_upper": case(image, 6, 3, 4, auto_pad="SAME_UPPER", strides=[2, 2]),
+        "image_same_lower": case(image, 6, 2, 4, auto_pad="SAME_LOWER"),
+        "image_valid": case(image, 6, 2, 3, auto_pad="VALID"),
+        "room": case(room, 6, 2, 2, 3, bias=bias, pads=[0, 1, 0, 1, 0, 0]),
+    }
+
+
 # ===-- Attention -----------------------------------------------------------===#
 
 
@@ -274,7 +300,7 @@ def halves(draw: Draw) -> Dict[str, Case]:
 
 
 FAMILIES: List[Callable[[Draw], Dict[str, Case]]] = [
-    pointwise, norms, products, attention, multi_head, rotary, group_query, halves,
+    pointwise, norms, products, convolutions, attention, multi_head, rotary, group_query, halves,
 ]  # fmt: skip
 
 

@@ -581,6 +581,43 @@ class Vit(nn.Module):
         return self.head(self.norm(x)[:, 0])
 
 
+class PatchVit(Vit):
+    """Images: patches that do not overlap are convolved."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__(size)
+        self.patches = nn.Conv2d(3, size.hidden, 4, stride=4)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        x = self.patches(pixels).flatten(2).transpose(1, 2)
+        x = torch.cat((self.first.expand(x.shape[0], -1, -1), x), 1) + self.positions
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x)[:, 0])
+
+
+class Speech(nn.Module):
+    """Frames of sound: convolved twice, to half as many, as Whisper's; positions by a
+    convolution in groups, as wav2vec's."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv1d(6, size.hidden, 3, padding=1)
+        self.conv2 = nn.Conv1d(size.hidden, size.hidden, 3, stride=2, padding=1)
+        self.positions = nn.Conv1d(size.hidden, size.hidden, 4, padding=2, groups=4)
+        self.blocks = nn.ModuleList(VitBlock(size) for _ in range(size.layers))
+        self.norm = nn.LayerNorm(size.hidden)
+        self.head = nn.Linear(size.hidden, 5)
+
+    def forward(self, sound: Tensor) -> Tensor:
+        x = F.gelu(self.conv2(F.gelu(self.conv1(sound))))
+        x = x + F.gelu(self.positions(x)[:, :, :-1])
+        x = x.transpose(1, 2)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x).mean(1))
+
+
 class VitBlock(nn.Module):
     def __init__(self, size: Size) -> None:
         super().__init__()
@@ -623,6 +660,28 @@ def hugging_face(kind: str, head: str, attention: str = "sdpa", **config: Any) -
         )  # fmt: skip
         settings = transformers.AutoConfig.for_model(kind, **{**common, **config})
         return Logits(getattr(transformers, head).from_config(settings, attn_implementation=attention))
+
+    return build
+
+
+class Floats(nn.Module):
+    """The same of images or sound."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, values: Tensor) -> Tensor:
+        return self.model(values)[0]
+
+
+def of_floats(kind: str, head: str, **config: Any) -> Callable[[Size], nn.Module]:
+    def build(size: Size) -> nn.Module:
+        import transformers
+
+        common = dict(hidden_size=size.hidden, num_hidden_layers=size.layers, num_attention_heads=size.heads,
+                      intermediate_size=2 * size.hidden, num_labels=5)  # fmt: skip
+        return Floats(getattr(transformers, head).from_config(transformers.AutoConfig.for_model(kind, **{**common, **config})))
 
     return build
 
@@ -737,6 +796,22 @@ def library_families() -> Dict[str, Family]:
         hugging_face("t5", "AutoModelForTextEncoding", "eager", d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4),
         words(padded_ids), numbers, loss="mse",
     )  # fmt: skip
+    image = dict(image_size=16, patch_size=4, num_channels=3)
+    sound = dict(conv_dim=(32, 32), conv_stride=(4, 2), conv_kernel=(8, 3), num_feat_extract_layers=2,
+                 num_conv_pos_embeddings=8, num_conv_pos_embedding_groups=2, classifier_proj_size=16)  # fmt: skip
+    images = lambda s: {"values": torch.randn(s.batch, 3, 16, 16)}
+    for name, kind, head, config, values in [
+        ("vit", "vit", "AutoModelForImageClassification", image, images),
+        ("dinov2", "dinov2", "AutoModelForImageClassification", image, images),
+        ("clip-vision", "clip_vision_model", "AutoModel", image, images),
+        ("siglip-vision", "siglip_vision_model", "AutoModel", image, images),
+        ("whisper-encoder", "whisper", "AutoModelForAudioClassification",
+         dict(d_model=32, encoder_layers=2, encoder_attention_heads=4, encoder_ffn_dim=64, num_mel_bins=6, max_source_positions=10,
+              classifier_proj_size=16), lambda s: {"values": torch.randn(s.batch, 6, 20)}),
+        ("wav2vec2", "wav2vec2", "AutoModelForAudioClassification", sound, lambda s: {"values": torch.randn(s.batch, 96)}),
+        ("hubert", "hubert", "AutoModelForAudioClassification", sound, lambda s: {"values": torch.randn(s.batch, 96)}),
+    ]:  # fmt: skip
+        result[f"hf-{name}"] = Family(of_floats(kind, head, **config), values, classes)
     return result
 
 
@@ -789,6 +864,8 @@ def families() -> Dict[str, Family]:
         "roberta-classify": Family(lambda s: RobertaEncoder(s, "first", 5), padded_ids, classes),
         "roberta-regress": Family(lambda s: RobertaEncoder(s, "mean", 3), padded_ids, numbers, loss="mse"),
         "vit": Family(Vit, lambda s: {"pixels": torch.randn(s.batch, s.length, 12)}, classes),
+        "vit-patches": Family(PatchVit, lambda s: {"pixels": torch.randn(s.batch, 3, 4, 4 * s.length)}, classes),
+        "speech": Family(Speech, lambda s: {"sound": torch.randn(s.batch, 6, 2 * s.length)}, classes),
     }  # fmt: skip
     try:
         import transformers  # noqa: F401

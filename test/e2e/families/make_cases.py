@@ -33,6 +33,8 @@ CASES = [
     ("t5-encoder", "autohet", 23, True),
     ("roberta-regress", "torchscript", 16, True),
     ("vit", "dynamo", 20, True),
+    ("vit-patches", "torchscript", 17, True),
+    ("speech", "dynamo", 23, True),
     ("mixtral", "torchscript", 18, True),
     ("scattered-experts", "dynamo", 19, True),
     ("written-row", "torchscript", 19, True),

@@ -53,6 +53,41 @@ func.func @shared_cache(%x: tensor<1x2x4xf32> {onnx.name = "x"}, %n: tensor<1xi3
 
 // -----
 
+// Found by fuzzing: what is looked up must be as wide as the words.
+func.func @embed_positions(%i: tensor<2x3xi32> {onnx.name = "i"}, %w: tensor<9x8xf32> {onnx.name = "w"}, %p: tensor<5x4xf32> {onnx.name = "p"}) -> !onnx.value {
+  %none = onnx.none : none
+  // expected-error @+1 {{node (EmbedLayerNormalization): shapes [2, 3, 8] and [3, 4] do not broadcast}}
+  %0 = onnx.node "EmbedLayerNormalization"(%i, %none, %w, %p) opset 1 domain "com.microsoft" {} : (tensor<2x3xi32>, none, tensor<9x8xf32>, tensor<5x4xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @embed_mask(%i: tensor<2x3xi32> {onnx.name = "i"}, %w: tensor<9x8xf32> {onnx.name = "w"}, %m: tensor<6xi32> {onnx.name = "m"}) -> !onnx.value {
+  %none = onnx.none : none
+  // expected-error @+1 {{node (EmbedLayerNormalization): mask is 'tensor<6xi32>', wanted [2, 3]}}
+  %0 = onnx.node "EmbedLayerNormalization"(%i, %none, %w, %w, %none, %none, %none, %m) opset 1 domain "com.microsoft" {} : (tensor<2x3xi32>, none, tensor<9x8xf32>, tensor<9x8xf32>, none, none, none, tensor<6xi32>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @convolution(%x: tensor<2x4x9xf32> {onnx.name = "x"}, %w: tensor<6x3x3xf32> {onnx.name = "w"}) -> !onnx.value {
+  // expected-error @+1 {{node (Conv): input 'tensor<2x4x9xf32>' and weights 'tensor<6x3x3xf32>' do not fit in 1 groups}}
+  %0 = onnx.node "Conv"(%x, %w) opset 11 {} : (tensor<2x4x9xf32>, tensor<6x3x3xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @wide_kernel(%x: tensor<2x4x9xf32> {onnx.name = "x"}, %w: tensor<6x4x12xf32> {onnx.name = "w"}) -> !onnx.value {
+  // expected-error @+1 {{node (Conv): a kernel over 12 elements does not fit dim 2 of 'tensor<2x4x9xf32>'}}
+  %0 = onnx.node "Conv"(%x, %w) opset 11 {pads = array<i64: 1, 1>} : (tensor<2x4x9xf32>, tensor<6x4x12xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
 func.func @product(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
   // expected-error @+1 {{node (MatMul): cannot multiply [2, 3] by [2, 3]}}
   %0 = onnx.node "MatMul"(%x, %x) opset 18 {} : (tensor<2x3xf32>, tensor<2x3xf32>) -> !onnx.value

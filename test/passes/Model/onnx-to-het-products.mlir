@@ -71,3 +71,22 @@ func.func @gemm(%a: tensor<2x3xf32> {onnx.name = "a"}, %b: tensor<3x2xf32> {onnx
   %4 = onnx.node "Gemm"(%b, %b, %col) opset 18 {transA = 1 : i64, beta = 0.0 : f32} : (tensor<3x2xf32>, tensor<3x2xf32>, tensor<3x1xf32>) -> !onnx.value
   return %0, %1, %2, %3, %4 : !onnx.value, !onnx.value, !onnx.value, !onnx.value, !onnx.value
 }
+
+// -----
+
+// Patches that touch are a view; places that overlap, a slice for each element of
+// the kernel. The weights keep their dims, or their name.
+// CHECK-LABEL: func @convolutions
+// CHECK: %[[V:.*]] = het.reshape %arg0 to [2, 3, 2, 4, 3, 4]
+// CHECK: %[[P:.*]] = het.transpose %[[V]] by [0, 1, 2, 4, 3, 5]
+// CHECK: het.matmul %[[P]], %{{.*}} contract [1, 4, 5] [1, 2, 3] : (tensor<2x3x2x3x4x4xf32>, tensor<5x3x4x4xf32>) -> tensor<2x2x3x5xf32>
+// CHECK: het.slice %{{.*}} offsets [0, 0, 2] sizes [2, 6, 4] strides [1, 1, 2]
+// CHECK: het.concat %{{.*}} {dim = 3 : i64} : {{.*}} -> tensor<2x6x4x3xf32>
+// CHECK: het.matmul %{{.*}}, %{{.*}} batch [1] [0] contract [2, 4] [2, 3] : (tensor<2x2x3x4x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x4x2xf32>
+func.func @convolutions(%x: tensor<2x3x8x12xf32> {onnx.name = "x"}, %z: tensor<2x6x8xf32> {onnx.name = "z"}) -> (!onnx.value, !onnx.value) {
+  %w = onnx.initializer "w" file "m" offset 0 bytes 960 : tensor<5x3x4x4xf32>
+  %0 = onnx.node "Conv"(%x, %w) opset 11 {strides = array<i64: 4, 4>} : (tensor<2x3x8x12xf32>, tensor<5x3x4x4xf32>) -> !onnx.value
+  %v = onnx.initializer "v" file "m" offset 960 bytes 144 : tensor<4x3x3xf32>
+  %1 = onnx.node "Conv"(%z, %v) opset 11 {group = 2 : i64, pads = array<i64: 1, 1>, strides = array<i64: 2>} : (tensor<2x6x8xf32>, tensor<4x3x3xf32>) -> !onnx.value
+  return %0, %1 : !onnx.value, !onnx.value
+}

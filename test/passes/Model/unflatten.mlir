@@ -183,3 +183,17 @@ func.func @paired_lookups(%s: tensor<2x4x3x7xf32>, %i: tensor<8x3x3x1xi64>) -> t
   %y = het.reshape %g to [2, 4, 3, 3] : (tensor<8x3x3xf32>) -> tensor<2x4x3x3xf32>
   return %y : tensor<2x4x3x3xf32>
 }
+
+// -----
+
+// A 1 in front that is dropped merges nothing: queries, keys and values were one
+// tensor, of which each is a row.
+// CHECK-LABEL: func @dropped_one
+// CHECK: %[[Q:.*]] = het.reshape %arg0 to [2, 4, 5, 8]
+// CHECK: %[[Y:.*]] = het.softmax %[[Q]] : (tensor<2x4x5x8xf32>) -> tensor<2x4x5x8xf32>
+// CHECK: return %[[Y]]
+func.func @dropped_one(%q: tensor<1x2x4x5x8xf32>) -> tensor<2x4x5x8xf32> attributes {het.batch_size = 2 : i64} {
+  %r = het.reshape %q to [2, 4, 5, 8] : (tensor<1x2x4x5x8xf32>) -> tensor<2x4x5x8xf32>
+  %y = het.softmax %r : (tensor<2x4x5x8xf32>) -> tensor<2x4x5x8xf32>
+  return %y : tensor<2x4x5x8xf32>
+}
