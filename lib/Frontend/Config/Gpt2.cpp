@@ -48,10 +48,9 @@ void Gpt2::read(ConfigKeys &keys) {
   isTied = keys.flag("tie_word_embeddings", true);
   keys.requireFlag("add_cross_attention", false);
   // The order of scaling in half precision; n_ctx is an old n_positions.
-  keys.ignore({"reorder_and_upcast_attn", "n_ctx", "summary_type",
+  keys.ignore({"is_decoder", "reorder_and_upcast_attn", "n_ctx", "summary_type",
                "summary_use_proj", "summary_activation",
-               "summary_proj_to_labels", "summary_first_dropout",
-               "task_specific_params"});
+               "summary_proj_to_labels", "summary_first_dropout"});
 }
 
 Value Gpt2::attention(GraphBuilder &graph, Value x, int64_t layer,

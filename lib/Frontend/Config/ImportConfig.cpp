@@ -91,42 +91,70 @@ constexpr FamilyEntry families[] = {
 
 /// Nothing here changes what a training step computes in float32: names, ids
 /// of special tokens, options of generation, numbers that only draw weights,
-/// and switches of other frameworks.
+/// pieces in which the same is computed, and switches of other frameworks.
 constexpr StringLiteral harmlessKeys[] = {
     "_attn_implementation",
     "_attn_implementation_autoset",
     "_name_or_path",
-    "architectures",
     "auto_map",
+    "bad_words_ids",
+    "begin_suppress_tokens",
     "bos_token_id",
+    "chunk_size_feed_forward",
     "cls_token_id",
+    "cross_attention_hidden_size",
     "decoder_start_token_id",
+    "diversity_penalty",
     "do_sample",
     "dtype",
+    "early_stopping",
+    "encoder_no_repeat_ngram_size",
     "eos_token_id",
+    "exponential_decay_length_penalty",
     "finetuning_task",
+    "forced_bos_token_id",
+    "forced_eos_token_id",
     "gradient_checkpointing",
     "id2label",
     "initializer_range",
     "label2id",
+    "length_penalty",
     "mask_token_id",
     "max_length",
-    "model_type",
+    "min_length",
     "move_model_to_device",
+    "no_repeat_ngram_size",
+    "num_beam_groups",
+    "num_beams",
     "num_labels",
+    "num_return_sequences",
     "output_attentions",
     "output_hidden_states",
     "output_past",
+    "output_scores",
     "pad_token_id",
+    "prefix",
     "problem_type",
+    "remove_invalid_values",
+    "repetition_penalty",
     "return_dict",
+    "return_dict_in_generate",
     "selective_checkpoint_enabled",
     "sep_token_id",
     "sequence_parallel_enabled",
+    "suppress_tokens",
+    "task_specific_params",
+    "temperature",
+    "tf_legacy_loss",
+    "tie_encoder_decoder",
     "tokenizer_class",
+    "top_k",
+    "top_p",
     "torch_dtype",
     "torchscript",
     "transformers_version",
+    "typical_p",
+    "use_bfloat16",
     "use_cache",
     "use_flash_attention",
     "use_return_dict",
@@ -216,7 +244,13 @@ OwningOpRef<ModuleOp> autohet::importConfigFile(StringRef path,
   keys.ignore(
       SmallVector<StringRef>(std::begin(harmlessKeys), std::end(harmlessKeys)));
   if (family) {
+    keys.get("model_type"); // has chosen the family
     family->read(keys);
+    keys.requireFlag("is_encoder_decoder", false);
+    if (const Tree *pruned = keys.get("pruned_heads");
+        pruned && !pruned->entries.empty())
+      keys.refuse("pruned_heads",
+                  "takes heads away, which is not supported: it must be empty");
     keys.finish();
   }
   if (llvm::Error problem = errors.take())

@@ -45,7 +45,7 @@ void Llama::read(ConfigKeys &keys) {
   isTied = keys.flag("tie_word_embeddings", isTied);
   rotary = readRotary(keys, headDim, positions, rotaryDefaults);
   // Slices of a product that add up to the same.
-  keys.ignore({"pretraining_tp"});
+  keys.ignore({"pretraining_tp", "is_decoder"});
 }
 
 /// Layers from `max_window_layers` on look back no further than the window.
@@ -206,7 +206,7 @@ struct Mistral : Llama {
 struct Qwen2 : Llama {
   void readOwn(ConfigKeys &keys) override {
     architecture = "Qwen2ForCausalLM";
-    readSizes(keys, 32768);
+    readSizes(keys, 32768, 32);
     activation = readActivation(keys, "hidden_act", "silu");
     hasInputBias = true;
     readWindow(keys);
@@ -216,7 +216,7 @@ struct Qwen2 : Llama {
 struct Qwen3 : Llama {
   void readOwn(ConfigKeys &keys) override {
     architecture = "Qwen3ForCausalLM";
-    readSizes(keys, 32768);
+    readSizes(keys, 32768, 32);
     defaultHeadDim = 128;
     activation = readActivation(keys, "hidden_act", "silu");
     hasInputBias = hasOutputBias = keys.flag("attention_bias", false);
@@ -228,7 +228,7 @@ struct Qwen3 : Llama {
 struct Gemma : Llama {
   void readOwn(ConfigKeys &keys) override {
     architecture = "GemmaForCausalLM";
-    readSizes(keys, 8192);
+    readSizes(keys, 8192, 16);
     defaultHeadDim = 256;
     isTied = true;
     hasInputBias = hasOutputBias = keys.flag("attention_bias", false);

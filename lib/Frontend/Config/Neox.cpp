@@ -144,6 +144,7 @@ public:
     residualDropout = keys.probability({"resid_pdrop"}, 0);
     embeddingDropout = keys.probability({"embd_pdrop"}, 0);
     hasHeadNorms = keys.flag("qk_layernorm", false);
+    keys.ignore({"is_decoder"});
   }
 
   Value build(GraphBuilder &graph) const override {

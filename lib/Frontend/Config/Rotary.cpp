@@ -72,6 +72,14 @@ std::vector<double> Rotary::inverseFrequencies(int64_t sequenceLength) const {
     stretchAsLlama3(frequencies, *this);
   if (kind == Kind::Yarn)
     stretchAsYarn(frequencies, *this);
+  if (kind == Kind::LongRope) {
+    bool isLong = double(sequenceLength) > original_longest;
+    const std::vector<double> &factors = isLong ? long_factors : short_factors;
+    for (size_t i = 0; i < frequencies.size(); ++i)
+      frequencies[i] =
+          1.0f / (float(factors[i]) *
+                  std::pow(float(base), float(2 * i) / float(dims)));
+  }
   return {frequencies.begin(), frequencies.end()};
 }
 
@@ -98,6 +106,36 @@ static void readYarn(ConfigKeys &keys, Rotary &rotary) {
   rotary.attention_factor = keys.number({"attention_factor"}, implied);
 }
 
+/// The numbers under `key`; how many there must be is known later.
+static std::vector<double> readFactors(ConfigKeys &keys, llvm::StringRef key) {
+  std::vector<double> factors;
+  const Tree *list = keys.get(key);
+  if (!list || list->kind != Tree::Kind::Sequence) {
+    keys.refuse(key, "must list a factor for each pair that rotates, found " +
+                         (list ? list->describe() : std::string("nothing")));
+    return factors;
+  }
+  for (const Tree &item : list->items) {
+    double factor = 1;
+    if (readNumber(item, ("an item of '" + key + "'").str(), factor,
+                   keys.errorList()) &&
+        !(factor > 0))
+      keys.refuse(key, "must be positive, found " + item.describe());
+    factors.push_back(factor);
+  }
+  return factors;
+}
+
+static void readLongRope(ConfigKeys &keys, Rotary &rotary) {
+  rotary.short_factors = readFactors(keys, "short_factor");
+  rotary.long_factors = readFactors(keys, "long_factor");
+  double implied = rotary.factor <= 1
+                       ? 1
+                       : std::sqrt(1 + std::log(rotary.factor) /
+                                           std::log(rotary.original_longest));
+  rotary.attention_factor = keys.number({"attention_factor"}, implied);
+}
+
 static void readScaling(ConfigKeys &keys, Rotary &rotary) {
   std::string kind = keys.word({"rope_type", "type"}, "default");
   if (kind == "default" || kind == "none") {
@@ -112,21 +150,24 @@ static void readScaling(ConfigKeys &keys, Rotary &rotary) {
     rotary.kind = Rotary::Kind::Llama3;
   else if (kind == "yarn")
     rotary.kind = Rotary::Kind::Yarn;
+  else if (kind == "longrope")
+    rotary.kind = Rotary::Kind::LongRope;
   else
     return keys.refuse(keys.has("rope_type") ? "rope_type" : "type",
                        "is '" + kind +
-                           "'; supported are default, linear, dynamic, llama3 "
-                           "and yarn");
+                           "'; supported are default, linear, dynamic, llama3, "
+                           "longrope and yarn");
   rotary.original_longest =
       keys.number({"original_max_position_embeddings"}, double(rotary.longest));
-  double implied = rotary.kind == Rotary::Kind::Yarn
-                       ? double(rotary.longest) / rotary.original_longest
-                       : 0;
+  bool isImplied = rotary.kind == Rotary::Kind::Yarn ||
+                   rotary.kind == Rotary::Kind::LongRope;
+  double implied =
+      isImplied ? double(rotary.longest) / rotary.original_longest : 0;
   rotary.factor = keys.number({"factor"}, implied);
   if (rotary.factor < 1)
     keys.refuse("factor", "must be at least 1 for '" + kind + "' scaling");
-  if (rotary.original_longest < 1)
-    keys.refuse("original_max_position_embeddings", "must be at least 1");
+  if (rotary.original_longest <= 1)
+    keys.refuse("original_max_position_embeddings", "must be above 1");
   if (rotary.kind == Rotary::Kind::Llama3) {
     rotary.low_frequency_factor = keys.number({"low_freq_factor"}, 1);
     rotary.high_frequency_factor = keys.number({"high_freq_factor"}, 4);
@@ -137,6 +178,8 @@ static void readScaling(ConfigKeys &keys, Rotary &rotary) {
   }
   if (rotary.kind == Rotary::Kind::Yarn)
     readYarn(keys, rotary);
+  if (rotary.kind == Rotary::Kind::LongRope)
+    readLongRope(keys, rotary);
 }
 
 Rotary readRotary(ConfigKeys &keys, int64_t headDim, int64_t longest,
@@ -167,6 +210,14 @@ Rotary readRotary(ConfigKeys &keys, int64_t headDim, int64_t longest,
         defaults.partial_key,
         "makes " + llvm::Twine(rotary.dims) + " of " + llvm::Twine(headDim) +
             " elements of a head rotate; wanted an even number of them");
+  if (rotary.kind == Rotary::Kind::LongRope)
+    for (size_t count :
+         {rotary.short_factors.size(), rotary.long_factors.size()})
+      if (int64_t(count) * 2 != rotary.dims)
+        keys.refuse("rope_scaling", "lists " + llvm::Twine(count) +
+                                        " factors, wanted one for each of " +
+                                        llvm::Twine(rotary.dims / 2) +
+                                        " pairs");
   if (rotary.kind == Rotary::Kind::Dynamic && rotary.dims < 4)
     keys.refuse("rope_scaling", "'dynamic' needs heads of at least 4 elements");
   return rotary;

@@ -10,7 +10,7 @@ namespace autohet::config {
 /// How positions become angles: the plain way, and the ways to stretch it over
 /// longer sequences than the model was first trained on.
 struct Rotary {
-  enum class Kind { Default, Linear, Dynamic, Llama3, Yarn };
+  enum class Kind { Default, Linear, Dynamic, Llama3, Yarn, LongRope };
 
   Kind kind = Kind::Default;
   double theta = 10000;
@@ -21,7 +21,8 @@ struct Rotary {
   double low_frequency_factor = 1, high_frequency_factor = 4; // llama3
   double beta_fast = 32, beta_slow = 1;                       // yarn
   bool truncates = true;
-  double attention_factor = 1; ///< of cosines and sines
+  std::vector<double> short_factors, long_factors; // longrope, one a pair
+  double attention_factor = 1;                     ///< of cosines and sines
 
   /// Radians a position, of each pair; may depend on the sequence's length.
   std::vector<double> inverseFrequencies(int64_t sequenceLength) const;

@@ -26,6 +26,7 @@ import torch
 from family_models import LM, Family, Size, classes, hugging_face, ids, padded_ids, words
 from golden import Golden
 from harness import write_safetensors
+from transformers import AutoConfig
 
 SIZE = Size(hidden=16, layers=2, vocabulary=37, length=8)
 # Model type: what its config says beyond the sizes; and how its weights are written.
@@ -44,6 +45,21 @@ CONFIGS: Dict[str, Dict[str, Any]] = {
         num_key_value_heads=2, attention_bias=True, mlp_bias=True,
         rope_parameters=dict(rope_type="llama3", rope_theta=10000.0, factor=4.0, low_freq_factor=1.0,
                              high_freq_factor=4.0, original_max_position_embeddings=8),
+    ),
+    "llama-linear": dict(rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=3.0)),
+    # Longer than the positions: the angles grow with the sequence.
+    "llama-dynamic": dict(
+        max_position_embeddings=4, rope_parameters=dict(rope_type="dynamic", rope_theta=10000.0, factor=2.0)
+    ),
+    "llama-yarn": dict(
+        head_dim=12,
+        rope_parameters=dict(rope_type="yarn", rope_theta=500.0, factor=4.0, beta_fast=2.0, beta_slow=0.5,
+                             original_max_position_embeddings=8),
+    ),
+    "llama-long": dict(
+        max_position_embeddings=32,
+        rope_parameters=dict(rope_type="longrope", rope_theta=10000.0, short_factor=[1.0, 1.5], long_factor=[2.0, 5.0],
+                             original_max_position_embeddings=6),
     ),
 }  # fmt: skip
 PADDED = ("qwen3", "phi")
@@ -111,11 +127,33 @@ def write(folder: str, name: str, config: Dict[str, Any]) -> None:
         text.write("\n")
 
 
+DECODER = dict(num_hidden_layers=2, hidden_size=256, num_attention_heads=32, intermediate_size=96, vocab_size=50)
+SIZES = {
+    **{kind: DECODER for kind in ("llama", "mistral", "mixtral", "qwen2", "qwen3", "gpt_neox", "phi", "gemma")},
+    "gpt2": dict(n_layer=2, n_embd=64, n_head=4, vocab_size=50),
+    "bert": dict(num_hidden_layers=2, hidden_size=64, num_attention_heads=4, vocab_size=50),
+}
+
+
+def write_defaults(path: str) -> None:
+    """What transformers takes where a config says the sizes alone."""
+    written = {}
+    for kind, sizes in SIZES.items():
+        config = AutoConfig.for_model(kind, **sizes).to_dict()
+        others = {key: value for key, value in config.items() if key not in sizes and key != "transformers_version"}
+        written[kind] = {"sizes": {**sizes, "model_type": kind}, "defaults": others}
+    with open(path, "w") as text:
+        json.dump(written, text, indent=1, sort_keys=True)
+        text.write("\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="", metavar="REGEX")
     parser.add_argument("--into", default=HERE, metavar="FOLDER")
     options = parser.parse_args()
+    if re.search(options.only, "defaults"):
+        write_defaults(os.path.join(options.into, "defaults.json"))
     for name, config in CONFIGS.items():
         if re.search(options.only, name):
             write(os.path.join(options.into, name), name, config)

@@ -254,11 +254,32 @@ TEST_F(ConfigReader, Refuses) {
                             "\"vocab_size\"")),
               HasSubstr("architecture 'LlamaForTokenStuff' is not supported"));
   EXPECT_THAT(refuse(edited(llama, "\"vocab_size\"",
-                            "\"rope_scaling\": {\"type\": \"longrope\"}, "
+                            "\"rope_scaling\": {\"type\": \"stretched\"}, "
                             "\"vocab_size\"")),
-              HasSubstr("'type' of rope_scaling is 'longrope'"));
+              HasSubstr("'type' of rope_scaling is 'stretched'"));
+  EXPECT_THAT(refuse(edited(llama, "\"vocab_size\"",
+                            "\"rope_scaling\": {\"type\": \"longrope\", "
+                            "\"short_factor\": [1], \"long_factor\": [2], "
+                            "\"original_max_position_embeddings\": 64}, "
+                            "\"vocab_size\"")),
+              HasSubstr("'rope_scaling' lists 1 factors, wanted one for each "
+                        "of 4 pairs"));
   options.sequence_length = 2048;
   EXPECT_THAT(refuse(gpt2), HasSubstr("longer than the model's 1024"));
+}
+
+TEST_F(ConfigReader, RefusesWhatIsNoDecoder) {
+  auto with = [&](const std::string &keys) {
+    return edited(llama, "\"vocab_size\"", keys + ", \"vocab_size\"");
+  };
+  EXPECT_EQ(print(with("\"is_encoder_decoder\": false, \"pruned_heads\": {}, "
+                       "\"top_k\": 50, \"chunk_size_feed_forward\": 8")),
+            print(llama));
+  EXPECT_THAT(
+      refuse(with("\"is_encoder_decoder\": true")),
+      HasSubstr("'is_encoder_decoder' is true, which is not supported"));
+  EXPECT_THAT(refuse(with("\"pruned_heads\": {\"0\": [1]}")),
+              HasSubstr("'pruned_heads' takes heads away"));
 }
 
 TEST_F(ConfigReader, ListsWhatChangesNothing) {
@@ -266,4 +287,5 @@ TEST_F(ConfigReader, ListsWhatChangesNothing) {
   EXPECT_TRUE(read(
       edited(llama, "\"vocab_size\"", "\"use_cache\": true, \"vocab_size\"")));
   EXPECT_THAT(messages, HasSubstr("'use_cache' changes nothing here"));
+  EXPECT_THAT(messages, testing::Not(HasSubstr("'model_type'")));
 }
