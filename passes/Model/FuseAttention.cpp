@@ -12,6 +12,8 @@
 #include "Match.h"
 #include "autohet/Passes/Model/Passes.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 using namespace autohet::het;
 
@@ -373,9 +375,13 @@ struct Repetition {
 
   static std::optional<Repetition> match(Value value) {
     ArrayRef<int64_t> shape = typeOf(value).getShape();
+    if (auto gather = value.getDefiningOp<GatherOp>())
+      return ofGather(gather);
     Value repeated = value;
     if (auto reshape = value.getDefiningOp<ReshapeOp>())
       repeated = reshape.getOperand();
+    if (auto concat = repeated.getDefiningOp<ConcatOp>())
+      return ofConcat(concat, shape);
     auto broadcast = repeated.getDefiningOp<BroadcastOp>();
     if (!broadcast)
       return std::nullopt;
@@ -396,6 +402,47 @@ struct Repetition {
     bool blocks = grown[0] == rank - 3; // copies lie side by side
     Repetition result{
         broadcast.getOperand(), {shape[0], kept, shape[2], shape[3]}, {}};
+    for (int64_t h = 0; h < shape[1]; ++h)
+      result.copied.push_back(blocks ? h / n : h % kept);
+    return result;
+  }
+
+private:
+  /// Heads that constant indices choose.
+  static std::optional<Repetition> ofGather(GatherOp gather) {
+    DenseIntElementsAttr indices;
+    if (gather.getDim() != 1 ||
+        !matchPattern(gather.getIndices(), m_Constant(&indices)) ||
+        cast<ShapedType>(indices.getType()).getRank() != 1)
+      return std::nullopt;
+    ArrayRef<int64_t> shape = typeOf(gather.getOperand()).getShape();
+    Repetition result{gather.getOperand(), llvm::to_vector(shape), {}};
+    for (const APInt &index : indices.getValues<APInt>()) {
+      int64_t head = index.getSExtValue();
+      if (head < -shape[1] || head >= shape[1])
+        return std::nullopt;
+      result.copied.push_back(head < 0 ? head + shape[1] : head);
+    }
+    return result;
+  }
+
+  /// One tensor several times: along the heads, or, as [B, K, 1, T, D], beside
+  /// each of them.
+  static std::optional<Repetition> ofConcat(ConcatOp concat,
+                                            ArrayRef<int64_t> shape) {
+    Value part = concat.getParts().front();
+    ArrayRef<int64_t> own = typeOf(part).getShape();
+    int64_t rank = own.size(), dim = concat.getDim(),
+            n = concat.getParts().size();
+    bool blocks = rank == 5 && dim == 2 && own[2] == 1;
+    bool inTurn =
+        (rank == 4 && dim == 1) || (rank == 5 && dim == 1 && own[1] == 1);
+    if (!llvm::all_equal(concat.getParts()) || (!blocks && !inTurn) ||
+        own[0] != shape[0] || own[rank - 2] != shape[2] ||
+        own[rank - 1] != shape[3])
+      return std::nullopt;
+    int64_t kept = shape[1] / n;
+    Repetition result{part, {shape[0], kept, shape[2], shape[3]}, {}};
     for (int64_t h = 0; h < shape[1]; ++h)
       result.copied.push_back(blocks ? h / n : h % kept);
     return result;

@@ -14,6 +14,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <array>
+
 using namespace mlir;
 using namespace autohet::het;
 
@@ -169,12 +171,52 @@ struct AbsorbBias : OpRewritePattern<AddOp> {
   }
 };
 
+/// x * f + (bias - mean * f), where f is scale / root: the mean is taken off
+/// first, as elsewhere.
+struct TakeMeanOffFirst : OpRewritePattern<AddOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AddOp op,
+                                PatternRewriter &rewriter) const override {
+    for (auto [product, rest] : {std::make_pair(op.getLhs(), op.getRhs()),
+                                 std::make_pair(op.getRhs(), op.getLhs())}) {
+      auto sub = rest.getDefiningOp<SubOp>();
+      auto outer = product.getDefiningOp<MulOp>();
+      auto inner = sub ? sub.getRhs().getDefiningOp<MulOp>() : MulOp();
+      if (!outer || !inner)
+        continue;
+      for (auto [x, factor] : factors(outer))
+        for (auto [mean, same] : factors(inner)) {
+          auto scaled = factor.getDefiningOp<MulOp>();
+          if (same != factor || !scaled || matchLastMean(mean) != x ||
+              x.getType() != op.getType())
+            continue;
+          Location loc = op.getLoc();
+          for (auto [root, scale] : factors(scaled)) {
+            if (typeOf(root).getShape().back() != 1)
+              continue;
+            Value centred = SubOp::create(rewriter, loc, x, mean);
+            Value unit = MulOp::create(rewriter, loc, centred, root);
+            Value whole = MulOp::create(rewriter, loc, unit, scale);
+            rewriter.replaceOpWithNewOp<AddOp>(op, whole, sub.getLhs());
+            return success();
+          }
+        }
+    }
+    return failure();
+  }
+
+  static std::array<std::pair<Value, Value>, 2> factors(MulOp mul) {
+    return {{{mul.getLhs(), mul.getRhs()}, {mul.getRhs(), mul.getLhs()}}};
+  }
+};
+
 struct FuseNorms : autohet::impl::FuseNormsBase<FuseNorms> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<FuseNormalisation<DivOp>, FuseNormalisation<MulOp>,
-                 AbsorbScale<LayerNormOp>, AbsorbScale<RmsNormOp>, AbsorbBias>(
-        &getContext());
+                 AbsorbScale<LayerNormOp>, AbsorbScale<RmsNormOp>, AbsorbBias,
+                 TakeMeanOffFirst>(&getContext());
     if (failed(applyModelPatterns(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -54,6 +54,14 @@ bool joinsNeighbours(ReshapeOp reshape) {
          from[from.size() - 2] * 2 == lastExtent(reshape);
 }
 
+/// Whether a reshape makes [.., R/2, 2] of [.., R].
+bool splitsNeighbours(ReshapeOp reshape) {
+  ArrayRef<int64_t> from = typeOf(reshape.getOperand()).getShape(),
+                    to = reshape.getShape();
+  return to.size() == from.size() + 1 && to.back() == 2 && !from.empty() &&
+         from.drop_back() == to.drop_back(2);
+}
+
 /// Two equal tensors joined so that each element is beside its copy: the one
 /// tensor, [.., R/2] or, for neighbours, [.., R/2, 1].
 Value matchJoin(Value value, Pairs pairs) {
@@ -186,6 +194,20 @@ struct Range {
   /// Slices of slices are one range, so that two that belong together have one
   /// root: while parameters are classified, they are not one slice yet.
   static Range of(Value value) {
+    // [.., R/2, 1] of [.., R/2, 2], which was [.., R]: every second element.
+    if (auto reshape = value.getDefiningOp<ReshapeOp>()) {
+      auto slice = reshape.getOperand().getDefiningOp<SliceOp>();
+      auto pairs =
+          slice ? slice.getOperand().getDefiningOp<ReshapeOp>() : ReshapeOp();
+      if (pairs && splitsNeighbours(pairs) && lastExtent(slice) == 1 &&
+          typeOf(slice).getShape().drop_back() == reshape.getShape() &&
+          slice.getSizes().drop_back() == pairs.getShape().drop_back()) {
+        Range from = of(pairs.getOperand());
+        return {from.root,
+                from.offset + slice.getOffsets().back() * from.stride,
+                lastExtent(value), 2 * from.stride};
+      }
+    }
     auto slice = value.getDefiningOp<SliceOp>();
     if (slice) {
       auto type = typeOf(slice.getOperand());
@@ -258,6 +280,18 @@ struct Rotation {
   bool inverse; // by the negative angle
 };
 
+/// x, where `value` is -x.
+Value matchNegation(Value value) {
+  if (auto neg = value.getDefiningOp<NegOp>())
+    return neg.getOperand();
+  auto mul = value.getDefiningOp<MulOp>();
+  if (mul && getSplatValue(mul.getRhs()) == -1)
+    return mul.getLhs();
+  if (mul && getSplatValue(mul.getLhs()) == -1)
+    return mul.getRhs();
+  return {};
+}
+
 /// Whether `value` is (-x2, x1): false, or (x2, -x1), which turns backwards:
 /// true.
 std::optional<bool> matchQuarterTurn(Value value, Value x, Pairs pairs) {
@@ -265,13 +299,11 @@ std::optional<bool> matchQuarterTurn(Value value, Value x, Pairs pairs) {
   if (!parts)
     return std::nullopt;
   auto [first, second] = *parts;
-  if (auto neg = first.getDefiningOp<NegOp>())
-    if (isPart(neg.getOperand(), x, false, pairs) &&
-        isPart(second, x, true, pairs))
+  if (Value negated = matchNegation(first))
+    if (isPart(negated, x, false, pairs) && isPart(second, x, true, pairs))
       return false;
-  if (auto neg = second.getDefiningOp<NegOp>())
-    if (isPart(first, x, false, pairs) &&
-        isPart(neg.getOperand(), x, true, pairs))
+  if (Value negated = matchNegation(second))
+    if (isPart(first, x, false, pairs) && isPart(negated, x, true, pairs))
       return true;
   return std::nullopt;
 }
@@ -325,6 +357,20 @@ bool isProduct(Value value, Value x, Value angle) {
   });
 }
 
+/// a and b, where `value` is a - b.
+std::optional<std::pair<Value, Value>> matchDifference(Value value) {
+  if (auto sub = value.getDefiningOp<SubOp>())
+    return std::make_pair(sub.getLhs(), sub.getRhs());
+  auto add = value.getDefiningOp<AddOp>();
+  if (!add)
+    return std::nullopt;
+  if (Value negated = matchNegation(add.getRhs()))
+    return std::make_pair(add.getLhs(), negated);
+  if (Value negated = matchNegation(add.getLhs()))
+    return std::make_pair(add.getRhs(), negated);
+  return std::nullopt;
+}
+
 /// A rotation that lacks its operand: x1 and x2 are the two of each pair of
 /// `whole`, a slice where they are not all of their tensor. Pairs of neighbours
 /// may come out as halves, as DeepSeek's do.
@@ -338,13 +384,13 @@ struct RotationByParts {
 /// (x1 cos - x2 sin, x2 cos + x1 sin).
 std::optional<RotationByParts> matchByParts(Value value, Pairs pairs) {
   auto parts = matchParts(value, pairs);
-  auto sub = parts ? parts->first.getDefiningOp<SubOp>() : SubOp();
+  auto difference = parts ? matchDifference(parts->first) : std::nullopt;
   auto add = parts ? parts->second.getDefiningOp<AddOp>() : AddOp();
-  if (!sub || !add)
+  if (!difference || !add)
     return std::nullopt;
-  for (auto [x1, cos] : factorOrders(sub.getLhs()))
-    for (auto [x2, sin] : factorOrders(sub.getRhs())) {
-      if (x1.getType() != sub.getType() || x2.getType() != sub.getType())
+  for (auto [x1, cos] : factorOrders(difference->first))
+    for (auto [x2, sin] : factorOrders(difference->second)) {
+      if (x1.getType() != add.getType() || x2.getType() != add.getType())
         continue;
       Range first = Range::of(x1), second = Range::of(x2);
       auto wholeOf = [&](Pairs from) -> std::optional<Range> {
@@ -499,10 +545,12 @@ void autohet::visitRotaryTables(func::FuncOp function,
     auto parts = matchParts(op->getResult(0), pairs);
     for (Operation *part :
          {parts->first.getDefiningOp(), parts->second.getDefiningOp()})
-      for (Value product : part->getOperands())
-        for (auto [x, angle] : factorOrders(product))
+      for (Value operand : part->getOperands()) {
+        Value negated = matchNegation(operand);
+        for (auto [x, angle] : factorOrders(negated ? negated : operand))
           if (isSame(angle, match->rotation.cos) ||
               isSame(angle, match->rotation.sin))
             visit(angle);
+      }
   });
 }

@@ -149,15 +149,24 @@ static Value matchRoot(Value value) {
   return {};
 }
 
+/// b, where `value` is 1 / b.
+static Value matchInverse(Value value) {
+  if (auto reciprocal = value.getDefiningOp<ReciprocalOp>())
+    return reciprocal.getOperand();
+  if (auto div = value.getDefiningOp<DivOp>();
+      div && getSplatValue(div.getLhs()) == 1)
+    return div.getRhs();
+  return {};
+}
+
 /// b, where `value` is 1 / sqrt(b).
 static Value matchInverseRoot(Value value) {
   if (auto rsqrt = value.getDefiningOp<RsqrtOp>())
     return rsqrt.getOperand();
-  if (auto reciprocal = value.getDefiningOp<ReciprocalOp>())
-    return matchRoot(reciprocal.getOperand());
-  if (auto div = value.getDefiningOp<DivOp>();
-      div && getSplatValue(div.getLhs()) == 1)
-    return matchRoot(div.getRhs());
+  if (Value inverse = matchInverse(value))
+    return matchRoot(inverse);
+  if (Value root = matchRoot(value))
+    return matchInverse(root);
   if (auto pow = value.getDefiningOp<PowOp>();
       pow && getSplatValue(pow.getRhs()) == -0.5)
     return pow.getLhs();
