@@ -203,7 +203,7 @@ OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
     return type.getIntOrFloatBitWidth() < 16 && !type.isInteger(1) &&
            !type.isInteger(8);
   };
-  if (isSmall(getTo()) || isSmall(getElementTypeOrSelf(getOperand())))
+  if (isSmall(getTo()))
     return {};
   return foldElementwise(*this, adaptor.getOperand(),
                          [](auto &readers, int64_t i, ConstantTensor &result) {
@@ -299,9 +299,23 @@ OpFoldResult RemOp::fold(FoldAdaptor adaptor) {
         return b == -1 ? 0 : a % b;
       });
 }
-// Not worth evaluating: they never act on constants.
-OpFoldResult ShiftLeftOp::fold(FoldAdaptor) { return {}; }
-OpFoldResult ShiftRightOp::fold(FoldAdaptor) { return {}; }
+// Negative numbers, and shifts by more than there are bits, are the device's.
+OpFoldResult ShiftLeftOp::fold(FoldAdaptor adaptor) {
+  return foldBinary(*this, adaptor.getOperands(), nullptr,
+                    [](int64_t a, int64_t b) -> std::optional<int64_t> {
+                      if (a < 0 || b < 0 || b > 63)
+                        return std::nullopt;
+                      return wrap(uint64_t(a) << b);
+                    });
+}
+OpFoldResult ShiftRightOp::fold(FoldAdaptor adaptor) {
+  return foldBinary(*this, adaptor.getOperands(), nullptr,
+                    [](int64_t a, int64_t b) -> std::optional<int64_t> {
+                      if (a < 0 || b < 0 || b > 63)
+                        return std::nullopt;
+                      return a >> b;
+                    });
+}
 
 OpFoldResult PowOp::fold(FoldAdaptor adaptor) {
   return foldBinary(
@@ -415,13 +429,72 @@ OpFoldResult SelectOp::fold(FoldAdaptor adaptor) {
 // Reductions
 //===----------------------------------------------------------------------===//
 
+/// Sums of floats depend on an order that only the device knows, unless all of
+/// them are whole numbers that the type holds: extents on their way through
+/// floats.
+static Attribute foldWholeNumbers(ReduceOp op, const ConstantTensor &operand) {
+  Type element = operand.type.getElementType();
+  if (!element.isF32() && !element.isF64())
+    return {};
+  double exact = element.isF32() ? 0x1p24 : 0x1p53;
+  auto isWhole = [&](double value) {
+    return std::trunc(value) == value && std::fabs(value) <= exact;
+  };
+  llvm::SmallVector<int64_t> kept(operand.type.getShape());
+  for (int64_t dim : op.getDims())
+    kept[dim] = 1;
+  std::vector<int64_t> targets =
+      broadcastIndices(kept, operand.type.getShape());
+  ConstantTensor result =
+      ConstantTensor::create(cast<RankedTensorType>(op.getResult().getType()));
+  if (targets.empty() || result.floats.empty())
+    return {};
+  std::vector<bool> seen(result.floats.size());
+  for (size_t i = 0; i < targets.size(); ++i) {
+    double &into = result.floats[targets[i]];
+    double value = operand.floats[operand.storedElements() == 1 ? 0 : i];
+    if (!isWhole(value))
+      return {};
+    if (!seen[targets[i]]) {
+      seen[targets[i]] = true;
+      into = value;
+      continue;
+    }
+    switch (op.getKind()) {
+    case ReduceKind::sum:
+    case ReduceKind::mean:
+      into += value;
+      break;
+    case ReduceKind::prod:
+      into *= value;
+      break;
+    case ReduceKind::max:
+      into = std::max(into, value);
+      break;
+    case ReduceKind::min:
+      into = std::min(into, value);
+      break;
+    }
+    if (!isWhole(into))
+      return {};
+  }
+  if (op.getKind() == ReduceKind::mean)
+    for (double &value : result.floats)
+      value = roundTo(element, value / (double(targets.size()) /
+                                        double(result.floats.size())));
+  return result.toAttribute();
+}
+
 OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
   if (getDims().empty())
     return ifSameType(*this, getOperand());
   RankedTensorType type = foldableType(*this);
   auto operand = ConstantTensor::get(adaptor.getOperand());
-  // Sums of floats depend on an order that only the device knows.
-  if (!type || !operand || operand->isFloat() || getKind() == ReduceKind::mean)
+  if (!type || !operand)
+    return {};
+  if (operand->isFloat())
+    return foldWholeNumbers(*this, *operand);
+  if (getKind() == ReduceKind::mean)
     return {};
   ArrayRef<int64_t> shape = operand->type.getShape();
   llvm::SmallVector<int64_t> kept(shape);

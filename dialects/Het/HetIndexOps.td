@@ -29,6 +29,7 @@ def Het_ArgReduceOp : Het_PureOp<"arg_reduce"> {
     $kind $operand `dim` $dim (`last` $last^)? attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Het_CumulativeSumOp : Het_DifferentiableOp<"cumulative_sum"> {
@@ -53,6 +54,7 @@ def Het_CumulativeSumOp : Het_DifferentiableOp<"cumulative_sum"> {
     `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Het_TopKOp : Het_DifferentiableOp<"top_k"> {
@@ -71,6 +73,7 @@ def Het_TopKOp : Het_DifferentiableOp<"top_k"> {
   let arguments = (ins Het_Tensor:$operand, I64Attr:$k, UnitAttr:$largest);
   let results = (outs Het_Tensor:$values, Het_IntTensor:$indices);
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Het_ScatterKind : I32EnumAttr<"ScatterKind", "what an update does to an element", [
@@ -105,6 +108,7 @@ def Het_ScatterNdOp : Het_DifferentiableOp<"scatter_nd"> {
   let results = (outs Het_Tensor:$result);
   let assemblyFormat = "$kind $operand `,` $indices `,` $updates attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 #endif

@@ -234,10 +234,43 @@ static LogicalResult convertAttention(OnnxNode &node, Results &results) {
   return success();
 }
 
+/// Queries, keys and values; of a model made for GPUs, all three lie in one
+/// tensor, [B, S, N, 3, D], or keys and values do, [B, T, N, 2, D].
+static LogicalResult unpack(OnnxNode &node, Value (&operands)[3]) {
+  if (failed(node.needFloats(0)))
+    return failure();
+  OnnxMath math(node);
+  auto take = [&](unsigned packed, unsigned first) -> LogicalResult {
+    ArrayRef<int64_t> shape = node.shape(packed);
+    int64_t count = 3 - first;
+    if (shape.size() != 5 || shape[3] != count)
+      return node.error() << "operand " << packed << " is " << node.type(packed)
+                          << ", wanted [B, S, N, " << count
+                          << ", D] where others are left out";
+    for (int64_t i = 0; i < count; ++i)
+      operands[first + i] =
+          node.reshape(math.slice(node.operand(packed), 3, i, 1),
+                       {shape[0], shape[1], shape[2] * shape[4]});
+    return success();
+  };
+  if (!node.has(1) && !node.has(2))
+    return take(0, 0);
+  operands[0] = node.operand(0);
+  if (failed(node.needFloats(1)))
+    return failure();
+  if (!node.has(2))
+    return take(1, 1);
+  if (failed(node.needFloats(2)))
+    return failure();
+  operands[1] = node.operand(1);
+  operands[2] = node.operand(2);
+  return success();
+}
+
 static LogicalResult convertMultiHead(OnnxNode &node, Results &results) {
-  for (unsigned i : {0, 1, 2})
-    if (failed(node.needFloats(i)))
-      return failure();
+  Value operands[3];
+  if (failed(unpack(node, operands)))
+    return failure();
   if (failed(refuseOthers(node, 8,
                           {"past_sequence_length", "cache_indirection"}, 3)))
     return failure();
@@ -248,15 +281,16 @@ static LogicalResult convertMultiHead(OnnxNode &node, Results &results) {
   Value *parts[] = {&heads.query, &heads.key, &heads.value};
   int64_t offset = 0;
   for (unsigned i : {0, 1, 2}) {
-    Value x = node.operand(i);
-    if (i > 0 && node.rank(i) == 4 && node.shape(i)[1] == count) {
+    Value x = operands[i];
+    ArrayRef<int64_t> shape = tensorType(x).getShape();
+    if (i > 0 && shape.size() == 4 && shape[1] == count) {
       *parts[i] = x; // [B, N, T, D] already, from cross attention
       continue;
     }
-    if (node.rank(i) != 3 || count <= 0 || node.shape(i)[2] % count)
-      return node.error() << "operand " << i << " is " << node.type(i)
+    if (shape.size() != 3 || count <= 0 || shape[2] % count)
+      return node.error() << "operand " << i << " is " << x.getType()
                           << ", wanted [B, S, " << count << " * D]";
-    int64_t width = node.shape(i)[2];
+    int64_t width = shape[2];
     if (node.has(3)) {
       if (node.rank(3) != 1 || node.shape(3)[0] < offset + width)
         return node.error() << "bias is " << node.type(3)

@@ -1,7 +1,7 @@
 //===- OnnxFunctions.cpp - operators that ONNX defines by others ----------===//
 //
-// The standard gives these a body of other operators. Each is that formula,
-// with the extents that are known here.
+// The standard gives most of these a body of other operators. Each is that
+// formula, with the extents that are known here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,6 +66,69 @@ static LogicalResult convertLpNorm(OnnxNode &node, Results &results) {
                           : math.sqrt(math.sum(math.mul(x, x), *axis));
   Value isZero = math.compare(Predicate::eq, size, 0);
   results.push_back(math.div(x, math.select(isZero, math.like(size, 1), size)));
+  return success();
+}
+
+/// (x - zero point) * scale, where both are one number, one a place along
+/// `axis`, or one a block of places there.
+static LogicalResult convertDequantize(OnnxNode &node, Results &results) {
+  if (failed(node.needOperands(1)) || failed(node.needFloats(1)))
+    return failure();
+  OnnxMath math(node);
+  ArrayRef<int64_t> x = node.shape(0), scale = node.shape(1);
+  int64_t block = node.intField("block_size", 0);
+  Type element = node.type(1).getElementType();
+  if (int64_t number = node.intField("output_dtype", 0)) {
+    element = onnxElementType(number, node.builder().getContext());
+    if (!isa_and_present<FloatType>(element))
+      return node.error() << "output_dtype is " << number
+                          << ", wanted a type of floats";
+  }
+  // What scale and zero point become, to lie along the operand.
+  SmallVector<int64_t> along, repeated, whole(x);
+  if (!scale.empty() && node.type(1).getNumElements() != 1 && !block) {
+    auto axis = node.normalizeAxis(node.intField("axis", 1), node.rank(0));
+    if (failed(axis))
+      return failure();
+    along.assign(x.size(), 1);
+    along[*axis] = x[*axis];
+    if (scale != ArrayRef<int64_t>{x[*axis]})
+      return node.error() << "scale is " << node.type(1) << ", wanted one for "
+                          << "each of the " << x[*axis] << " places along dim "
+                          << *axis;
+  } else if (block) {
+    auto axis = node.normalizeAxis(node.intField("axis", 1), node.rank(0));
+    if (failed(axis))
+      return failure();
+    SmallVector<int64_t> blocks(x);
+    blocks[*axis] = block > 0 ? llvm::divideCeil(x[*axis], block) : 0;
+    if (block < 0 || scale != ArrayRef<int64_t>(blocks) ||
+        blocks[*axis] * block != x[*axis])
+      return node.error() << "scale is " << node.type(1)
+                          << ", wanted one for each block of " << block
+                          << " along dim " << *axis << " of " << node.type(0);
+    along = blocks;
+    along.insert(along.begin() + *axis + 1, 1);
+    repeated = along;
+    repeated[*axis + 1] = block;
+  }
+  auto lay = [&](Value value) {
+    value = node.reshape(value, along);
+    if (repeated.empty())
+      return value;
+    return node.reshape(node.broadcast(value, repeated), whole);
+  };
+  // In float32: halves hold neither all integers nor the products.
+  Type wide = node.builder().getF32Type();
+  Value result = math.cast(node.operand(0), wide);
+  if (node.has(2)) {
+    if (node.type(2) != node.type(1).clone(node.type(0).getElementType()))
+      return node.error() << "zero point is " << node.type(2) << ", wanted "
+                          << node.type(1).clone(node.type(0).getElementType());
+    result = math.sub(result, lay(math.cast(node.operand(2), wide)));
+  }
+  result = math.mul(result, lay(math.cast(node.operand(1), wide)));
+  results.push_back(math.cast(result, element));
   return success();
 }
 
@@ -299,6 +362,7 @@ void autohet::addFunctionHandlers(OnnxHandlers &handlers) {
   handlers["Shrink"] = convertShrink;
   handlers["MeanVarianceNormalization"] = convertMeanVarianceNorm;
   handlers["LpNormalization"] = convertLpNorm;
+  handlers["DequantizeLinear"] = convertDequantize;
   handlers["DepthToSpace"] = convertBlocks;
   handlers["SpaceToDepth"] = convertBlocks;
   handlers["CenterCropPad"] = convertCenterCropPad;

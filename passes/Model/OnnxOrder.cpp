@@ -63,9 +63,10 @@ static LogicalResult convertTopK(OnnxNode &node, Results &results) {
   Value x = node.operand(0);
   if (*axis != last)
     x = node.transpose(x, order);
-  auto top = het::TopKOp::create(node.builder(), node.loc(), x, k,
-                                 bool(node.intField("largest", 1)));
-  for (Value result : top.getResults())
+  SmallVector<Value> top;
+  node.builder().createOrFold<het::TopKOp>(top, node.loc(), x, k,
+                                           bool(node.intField("largest", 1)));
+  for (Value result : top)
     results.push_back(*axis == last ? result : node.transpose(result, order));
   return success();
 }

@@ -303,6 +303,53 @@ static bool isRoundedOnce(StringRef name) {
                             name);
 }
 
+/// Elements that nobody computes with: floats of 8 bits and fewer, integers of
+/// 4 and fewer.
+static bool isStorage(Type element) {
+  unsigned width = element.getIntOrFloatBitWidth();
+  return isa<FloatType>(element) ? width < 16 : width > 1 && width < 8;
+}
+
+/// Nodes that move elements, or make others of them, whatever they are.
+static bool takesStorage(StringRef name) {
+  return llvm::is_contained({"Cast",
+                             "CastLike",
+                             "Concat",
+                             "DepthToSpace",
+                             "DequantizeLinear",
+                             "Expand",
+                             "Flatten",
+                             "Gather",
+                             "GatherElements",
+                             "GatherND",
+                             "Identity",
+                             "If",
+                             "Loop",
+                             "Reshape",
+                             "Shape",
+                             "Size",
+                             "Slice",
+                             "SpaceToDepth",
+                             "Split",
+                             "Squeeze",
+                             "Tile",
+                             "Transpose",
+                             "Unsqueeze",
+                             "Where"},
+                            name);
+}
+
+static LogicalResult refuseStorage(const OnnxNode &node, StringRef name) {
+  for (unsigned i = 0; i < node.numOperands(); ++i)
+    if (node.has(i) && isStorage(node.type(i).getElementType()) &&
+        !takesStorage(name))
+      return node.error() << "operand " << i << " is " << node.type(i)
+                          << "; elements of this type are stored, moved and "
+                             "cast, not computed with: cast them to float32 "
+                             "or int32 first";
+  return success();
+}
+
 LogicalResult OnnxConversion::convertNode(onnx::NodeOp node) {
   OnnxNode view(node, *this);
   SmallVector<Value> results;
@@ -310,6 +357,8 @@ LogicalResult OnnxConversion::convertNode(onnx::NodeOp node) {
   OnnxHandler handler = handlers->lookup(name);
   if (!handler) // of a subgraph: those of the graph are checked beforehand
     return view.error() << "is not supported";
+  if (failed(refuseStorage(view, name)))
+    return failure();
   if (isRoundedOnce(name))
     view.widenHalves();
   if (failed(handler(view, results)))

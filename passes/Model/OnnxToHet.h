@@ -178,8 +178,8 @@ void addActivationHandlers(OnnxHandlers &handlers);  // OnnxActivations.cpp
 void addLossHandlers(OnnxHandlers &handlers);        // OnnxLosses.cpp
 void addOrderHandlers(OnnxHandlers &handlers);       // OnnxOrder.cpp
 void addControlHandlers(OnnxHandlers &handlers);     // OnnxControl.cpp
-void addFunctionHandlers(OnnxHandlers &handlers);    // OnnxFunctions.cpp
 void addConvHandlers(OnnxHandlers &handlers);        // OnnxConv.cpp
+void addFunctionHandlers(OnnxHandlers &handlers);    // OnnxFunctions.cpp
 void addEinsumHandlers(OnnxHandlers &handlers);      // OnnxEinsum.cpp
 void addContribHandlers(OnnxHandlers &handlers);     // OnnxContrib.cpp
 // OnnxContribAttention.cpp

@@ -32,6 +32,7 @@ static int64_t firstOpset(StringRef opType) {
       {"ConstantOfShape", 9},
       {"Cos", 7},
       {"CumSum", 11},
+      {"DequantizeLinear", 10},
       {"Einsum", 12},
       {"Erf", 9},
       {"Expand", 8},

@@ -31,6 +31,8 @@ namespace {
 /// What the harness must know of a model: fields of ModelProto and GraphProto.
 struct ModelFacts {
   std::vector<std::string> inputs, outputs, ops;
+  /// Of each input's dims: the name of a symbolic one, else "".
+  std::map<std::string, std::vector<std::string>> dims;
 };
 
 std::string nameIn(ProtobufReader message, uint64_t field) {
@@ -39,6 +41,35 @@ std::string nameIn(ProtobufReader message, uint64_t field) {
     if (message.field == field)
       name = message.text();
   return name;
+}
+
+/// Of an input: ValueInfoProto, TypeProto, TensorShapeProto, one in another.
+std::vector<std::string> dimsOf(ProtobufReader info, const std::string &name) {
+  std::vector<std::string> dims;
+  auto inside = [](ProtobufReader message, uint64_t field, auto visit) {
+    while (message.next())
+      if (message.field == field)
+        visit(message.message());
+  };
+  inside(info, 2, [&](ProtobufReader type) {
+    inside(type, 1, [&](ProtobufReader tensor) {
+      inside(tensor, 2, [&](ProtobufReader shape) {
+        inside(shape, 1, [&](ProtobufReader dim) {
+          bool isFixed = false;
+          std::string symbol;
+          while (dim.next()) {
+            isFixed |= dim.field == 1;
+            if (dim.field == 2)
+              symbol = dim.text();
+          }
+          if (symbol.empty() && !isFixed) // the compiler's name for it
+            symbol = name + "." + std::to_string(dims.size());
+          dims.push_back(isFixed ? "" : symbol);
+        });
+      });
+    });
+  });
+  return dims;
 }
 
 ModelFacts readModel(const std::string &path) {
@@ -58,9 +89,12 @@ ModelFacts readModel(const std::string &path) {
       case 5:
         initializers.push_back(nameIn(graph.message(), 8));
         break;
-      case 11:
-        facts.inputs.push_back(nameIn(graph.message(), 1));
+      case 11: {
+        std::string name = nameIn(graph.message(), 1);
+        facts.inputs.push_back(name);
+        facts.dims[name] = dimsOf(graph.message(), name);
         break;
+      }
       case 12:
         facts.outputs.push_back(nameIn(graph.message(), 1));
         break;
@@ -173,7 +207,8 @@ private:
       Finished process = runProcess(command, settings.timeout_s);
       if (endedWell(process, /*isCompiler=*/true))
         return true;
-      if (set.empty() && (bindDims(command) || takeWhole(command)))
+      if (set.empty() ? bindDims(command) || takeWhole(command)
+                      : bindDimsOf(set, command))
         continue;
       // "... give its value with --bind 'shape'=FILE"
       const std::string mark = "give its value with --bind '";
@@ -194,6 +229,28 @@ private:
       command.push_back("--bind=" + name + "=" +
                         inputFile(set, input - facts.inputs.begin()));
     }
+  }
+
+  /// Symbolic dims are as in the set's inputs; other sets must be alike.
+  bool bindDimsOf(const std::string &set, std::vector<std::string> &command) {
+    if (dimsAreBound ||
+        result.detail.find("dims of the model are unbound: ") != 0)
+      return false;
+    dimsAreBound = true;
+    std::map<std::string, int64_t> extents;
+    for (size_t i = 0; i < facts.inputs.size(); ++i) {
+      if (!fs::exists(inputFile(set, i)))
+        continue;
+      runtime::TensorFiles file({"x=" + inputFile(set, i)});
+      const runtime::FileTensor tensor = file.first();
+      const std::vector<std::string> &dims = facts.dims[facts.inputs[i]];
+      for (size_t d = 0; d < dims.size() && d < tensor.info.shape.size(); ++d)
+        if (!dims[d].empty())
+          extents.emplace(dims[d], tensor.info.shape[d]);
+    }
+    for (const auto &[symbol, extent] : extents)
+      command.push_back("--dim=" + symbol + "=" + std::to_string(extent));
+    return true;
   }
 
   /// "dims of the model are unbound: 'a' of input 'x', 'b' of input 'y'; ..."

@@ -318,6 +318,7 @@ const AttributeProto *Reader::resolve(const AttributeProto &attribute) const {
 const FunctionProto *Reader::findFunction(const NodeProto &node) const {
   for (const FunctionProto &function : model.functions())
     if (function.name() == node.op_type() &&
+        function.overload() == node.overload() &&
         canonicalDomain(function.domain()) == canonicalDomain(node.domain()))
       return &function;
   return nullptr;

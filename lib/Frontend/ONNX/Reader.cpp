@@ -55,6 +55,9 @@ LogicalResult Reader::parse(StringRef bytes) {
 LogicalResult Reader::readOpsets() {
   for (const auto &import : model.opset_import())
     opsets[canonicalDomain(import.domain())] = import.version();
+  // Files from before operator sets had versions are of the first.
+  if (opsets.empty() && model.ir_version() < 3)
+    opsets[""] = 1;
   if (opsets.empty())
     return emitError(fileLoc)
            << "'" << path << "' imports no version of the ai.onnx operator set";

@@ -76,8 +76,27 @@ Type autohet::onnx::convertElementType(int32_t onnxType,
   return {};
 }
 
+/// How many bits of a file an element takes: several small ones share a byte.
+static uint64_t bitsOf(Type element) {
+  return element.isInteger(1) ? 8 : element.getIntOrFloatBitWidth();
+}
+
+/// Elements that share bytes, the first in the lowest bits: a byte each here.
+static DenseElementsAttr fromPacked(RankedTensorType type, StringRef bytes) {
+  unsigned width = type.getElementType().getIntOrFloatBitWidth();
+  std::vector<char> elements(type.getNumElements());
+  for (size_t i = 0; i < elements.size(); ++i) {
+    size_t bit = i * width;
+    elements[i] =
+        char(uint8_t(bytes[bit / 8]) >> (bit % 8) & ((1u << width) - 1));
+  }
+  return DenseElementsAttr::getFromRawBuffer(type, elements);
+}
+
 /// The elements of a small tensor from its bytes.
 static DenseElementsAttr fromBytes(RankedTensorType type, StringRef bytes) {
+  if (bitsOf(type.getElementType()) < 8)
+    return fromPacked(type, bytes);
   if (!type.getElementType().isInteger(1))
     return DenseElementsAttr::getFromRawBuffer(
         type, ArrayRef<char>(bytes.data(), bytes.size()));
@@ -91,16 +110,27 @@ static DenseElementsAttr fromBytes(RankedTensorType type, StringRef bytes) {
 static DenseElementsAttr fromFields(RankedTensorType type,
                                     const TensorProto &tensor) {
   Type element = type.getElementType();
+  if (bitsOf(element) < 8) {
+    // A byte of packed elements each.
+    std::string bytes;
+    for (int32_t value : tensor.int32_data())
+      bytes.push_back(char(value));
+    uint64_t bits = uint64_t(type.getNumElements()) * bitsOf(element);
+    return bytes.size() == llvm::divideCeil(bits, 8) ? fromPacked(type, bytes)
+                                                     : DenseElementsAttr();
+  }
   auto make = [&](const auto &field) -> DenseElementsAttr {
     if (int64_t(field.size()) != type.getNumElements())
       return {};
-    if (auto half = dyn_cast<FloatType>(element);
-        half && half.getWidth() == 16) {
+    if (auto small = dyn_cast<FloatType>(element);
+        small && small.getWidth() <= 16) {
       // Their bits, as integers.
       SmallVector<APFloat> values;
       for (auto value : field)
-        values.push_back(APFloat(half.getFloatSemantics(),
-                                 APInt(16, uint64_t(int64_t(value)) & 0xffff)));
+        values.push_back(
+            APFloat(small.getFloatSemantics(),
+                    APInt(small.getWidth(), uint64_t(int64_t(value)),
+                          /*isSigned=*/false, /*implicitTrunc=*/true)));
       return DenseElementsAttr::get(type, values);
     }
     if (isa<FloatType>(element)) {
@@ -211,25 +241,21 @@ FailureOr<Constant> TensorReader::read(const TensorProto &tensor,
     return failure();
   }
   Constant constant;
-  uint64_t width = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
-  uint64_t size = width;
+  uint64_t size = 1; // in elements, then in bytes
   SmallVector<int64_t> shape(tensor.dims().begin(), tensor.dims().end());
   for (int64_t extent : shape)
-    if (extent < 0 || (extent > 0 && size > uint64_t(INT64_MAX) / extent)) {
+    if (extent < 0 ||
+        (extent > 0 && size > uint64_t(INT64_MAX) / 64 / extent)) {
       emitError(loc) << what << " has an impossible shape [" << shape << "]";
       return failure();
     } else {
       size *= extent;
     }
+  size = llvm::divideCeil(size * bitsOf(element), 8);
   constant.type = RankedTensorType::get(shape, element);
-  if (element.getIntOrFloatBitWidth() < 8 && !element.isInteger(1)) {
-    emitError(loc) << what << " holds " << element
-                   << " in packed bytes, which is not supported in a model "
-                      "file; inputs may be of that type";
-    return failure();
-  }
-  bool isWeight =
-      isa<FloatType>(element) && constant.type.getNumElements() >= 2;
+  // What is packed becomes constants: nothing reads it in pieces.
+  bool isWeight = isa<FloatType>(element) && bitsOf(element) >= 8 &&
+                  constant.type.getNumElements() >= 2;
 
   auto wrongSize = [&](uint64_t found) {
     emitError(loc) << what << " holds " << found << " bytes, wanted " << size

@@ -106,3 +106,50 @@ func.func @left_alone() -> (tensor<i64>, tensor<i64>) {
   %d = het.div %five, %zero : (tensor<i64>, tensor<i64>) -> tensor<i64>
   return %g, %d : tensor<i64>, tensor<i64>
 }
+
+// -----
+
+// Order, running sums and scattered updates, as NumPy has them.
+// CHECK-LABEL: @order
+func.func @order() -> (tensor<2xi64>, tensor<2xi64>, tensor<3xi64>, tensor<3xi64>, tensor<2xi64>, tensor<2xi64>, tensor<3xi64>, tensor<3xi64>) {
+  // CHECK-DAG: %[[LAST:.*]] = het.constant dense<[2, 0]> : tensor<2xi64>
+  // CHECK-DAG: %[[FIRST:.*]] = het.constant dense<0> : tensor<2xi64>
+  // CHECK-DAG: %[[SUMS:.*]] = het.constant dense<[3, 4, 7]> : tensor<3xi64>
+  // CHECK-DAG: %[[BACK:.*]] = het.constant dense<[4, 3, 0]> : tensor<3xi64>
+  // CHECK-DAG: %[[TOP:.*]] = het.constant dense<3> : tensor<2xi64>
+  // CHECK-DAG: %[[PLACES:.*]] = het.constant dense<[0, 2]> : tensor<2xi64>
+  // CHECK-DAG: %[[PUT:.*]] = het.constant dense<[3, 1, 9]> : tensor<3xi64>
+  // CHECK-DAG: %[[ADDED:.*]] = het.constant dense<[3, 1, 21]> : tensor<3xi64>
+  // CHECK: return %[[LAST]], %[[FIRST]], %[[SUMS]], %[[BACK]], %[[TOP]], %[[PLACES]], %[[PUT]], %[[ADDED]]
+  %m = het.constant dense<[[3, 1, 3], [5, 2, 4]]> : tensor<2x3xi64>
+  %x = het.constant dense<[3, 1, 3]> : tensor<3xi64>
+  %last = het.arg_reduce max %m dim 1 last : (tensor<2x3xi64>) -> tensor<2xi64>
+  %first = het.arg_reduce max %m dim 1 : (tensor<2x3xi64>) -> tensor<2xi64>
+  %sums = het.cumulative_sum %x dim 0 : (tensor<3xi64>) -> tensor<3xi64>
+  %back = het.cumulative_sum %x dim 0 exclusive reverse : (tensor<3xi64>) -> tensor<3xi64>
+  %top, %places = het.top_k %x {k = 2 : i64, largest} : (tensor<3xi64>) -> (tensor<2xi64>, tensor<2xi64>)
+  %i = het.constant dense<[[2], [-1]]> : tensor<2x1xi64>
+  %u = het.constant dense<[7, 9]> : tensor<2xi64>
+  %put = het.scatter_nd replace %x, %i, %u : (tensor<3xi64>, tensor<2x1xi64>, tensor<2xi64>) -> tensor<3xi64>
+  %w = het.constant dense<[8, 10]> : tensor<2xi64>
+  %added = het.scatter_nd add %x, %i, %w : (tensor<3xi64>, tensor<2x1xi64>, tensor<2xi64>) -> tensor<3xi64>
+  return %last, %first, %sums, %back, %top, %places, %put, %added : tensor<2xi64>, tensor<2xi64>, tensor<3xi64>, tensor<3xi64>, tensor<2xi64>, tensor<2xi64>, tensor<3xi64>, tensor<3xi64>
+}
+
+// -----
+
+// Extents that pass through floats add up exactly; other floats are left to the
+// device, whose order decides.
+// CHECK-LABEL: @sums_of_floats
+func.func @sums_of_floats() -> (tensor<f32>, tensor<f32>, tensor<f32>) {
+  // CHECK-DAG: %[[AREA:.*]] = het.constant dense<2.400000e+01> : tensor<f32>
+  // CHECK-DAG: %[[MEAN:.*]] = het.constant dense<3.000000e+00> : tensor<f32>
+  // CHECK: %[[SUM:.*]] = het.reduce sum
+  // CHECK: return %[[AREA]], %[[MEAN]], %[[SUM]]
+  %x = het.constant dense<[2.0, 3.0, 4.0]> : tensor<3xf32>
+  %y = het.constant dense<[0.1, 0.2, 0.3]> : tensor<3xf32>
+  %area = het.reduce prod %x dims [0] : (tensor<3xf32>) -> tensor<f32>
+  %mean = het.reduce mean %x dims [0] : (tensor<3xf32>) -> tensor<f32>
+  %sum = het.reduce sum %y dims [0] : (tensor<3xf32>) -> tensor<f32>
+  return %area, %mean, %sum : tensor<f32>, tensor<f32>, tensor<f32>
+}

@@ -416,6 +416,22 @@ def norms(opset: int) -> Forms:
     if opset in (1, 9, 13):
         forms["MatMul"] = Form("MatMul", [X, floats(4, 5)], now=Form("MatMul", [X, floats(4, 5)]))
         forms["MatMul_vector"] = Form("MatMul", [X, floats(4)], now=Form("MatMul", [X, floats(4)]))
+    if opset in (1, 11, 22):
+        image, sound = floats(2, 4, 7, 6), floats(2, 4, 9)
+        plain, deep, line, patch = floats(6, 4, 3, 3), floats(6, 2, 3, 2), floats(5, 4, 3), floats(5, 4, 1, 2)
+        for name, inputs, fields in (
+            ("plain", [image, plain, floats(6)], {}),
+            ("pads", [image, plain], {"pads": [1, 0, 2, 1], "strides": [2, 1], "kernel_shape": [3, 3]}),
+            ("dilations", [image, plain], {"dilations": [2, 1], "pads": [2, 2, 2, 2]}),
+            ("groups", [image, deep, floats(6)], {"group": 2}),
+            ("depth", [sound, floats(4, 1, 3)], {"group": 4, "pads": [2, 0]}),
+            ("line", [sound, line, floats(5)], {"strides": [2], "pads": [1, 1]}),
+            ("patches", [image, patch, floats(5)], {"strides": [1, 2]}),
+            ("upper", [image, plain], {"auto_pad": "SAME_UPPER", "strides": [2, 2]}),
+            ("lower", [image, plain], {"auto_pad": "SAME_LOWER", "strides": [2, 2]}),
+            ("valid", [image, plain], {"auto_pad": "VALID"}),
+        ):
+            forms[f"Conv_{name}"] = Form("Conv", inputs, fields, now=Form("Conv", inputs, fields))
     if opset in (1, 6, 7, 9, 14, 15):
         test = {"epsilon": 1e-3}
         now = Form("BatchNormalization", [IMAGE, *CHANNELS], dict(test))
@@ -474,6 +490,18 @@ def sequences(opset: int) -> Forms:
             name = "_".join(map(str, extents))
             forms[f"CenterCropPad_{name}"] = Form("CenterCropPad", [X, Const(*extents)])
         forms["CenterCropPad_axes"] = Form("CenterCropPad", [X, Const(5, 3)], {"axes": [-1, 0]})
+    if opset in (10, 13, 19, 21):
+        x = draw("quantized").integers(-100, 100, (2, 3, 4)).astype(np.int8)
+        number, zero = np.array(0.05, np.float32), np.array(3, np.int8)
+        forms["DequantizeLinear"] = Form("DequantizeLinear", [x, number, zero])
+        forms["DequantizeLinear_no_zero"] = Form("DequantizeLinear", [x, number])
+        if opset >= 13:
+            zeros = ints(3, -4, 0, dtype=np.int8)
+            forms["DequantizeLinear_axis"] = Form("DequantizeLinear", [x, positive(3), zeros])
+            forms["DequantizeLinear_last"] = Form("DequantizeLinear", [x, positive(4)], {"axis": -1})
+        if opset >= 21:
+            fields = {"axis": 2, "block_size": 2}
+            forms["DequantizeLinear_blocks"] = Form("DequantizeLinear", [x, positive(2, 3, 2)], fields)
     if opset == 27:
         x, weight = floats(2, 3, 5), floats(3, 1, 4)
         forms["CausalConvWithState"] = Form("CausalConvWithState", [x, weight], outputs=2)

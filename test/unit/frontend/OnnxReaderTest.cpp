@@ -177,6 +177,25 @@ TEST_F(OnnxReader, ExternalWeights) {
               testing::ElementsAre(1.5f, -2.0f));
 }
 
+// What a file leaves out is 0, and as long as its shape says; each tensor may
+// be in a file of its own.
+TEST_F(OnnxReader, ExternalDefaults) {
+  write("w.bin", rawValues() + "more");
+  addExternal("w.bin", nullptr, nullptr);
+  write("ids.bin", std::string("\7\0\0\0\0\0\0\0", 8));
+  addExternal("ids.bin", nullptr, nullptr);
+  auto *ids = graph->mutable_initializer(1);
+  ids->set_name("ids");
+  ids->clear_dims();
+  ids->set_data_type(onnx::TensorProto::INT64);
+  auto module = read();
+  ASSERT_TRUE(module) << messages;
+  EXPECT_THAT(floatsAt(initializer(*module, "w")),
+              testing::ElementsAre(1.5f, -2.0f));
+  auto value = cast<DenseElementsAttr>(*initializer(*module, "ids").getValue());
+  EXPECT_EQ(value.getSplatValue<int64_t>(), 7);
+}
+
 TEST_F(OnnxReader, SmallConstantsAreValues) {
   auto *ints = addInitializer("ints", {2}, onnx::TensorProto::INT64);
   ints->add_int64_data(-1);
@@ -338,6 +357,40 @@ TEST_F(OnnxReader, OperatorSets) {
   EXPECT_FALSE(read());
   EXPECT_THAT(messages,
               HasSubstr("imports no version of the ai.onnx operator set"));
+  node->clear_domain();
+  model.set_ir_version(2); // before there were versions
+  auto module = read();
+  ASSERT_TRUE(module) << messages;
+  module->walk([](autohet::onnx::NodeOp op) { EXPECT_EQ(op.getOpset(), 1u); });
+}
+
+TEST_F(OnnxReader, Overloads) {
+  for (auto [overload, body] : {std::pair("", "Neg"), {"b", "Exp"}}) {
+    auto *function = model.add_functions();
+    function->set_domain("local");
+    function->set_name("f");
+    function->set_overload(overload);
+    function->add_input("a");
+    function->add_output("b");
+    auto *import = function->add_opset_import();
+    import->set_version(18);
+    auto *inner = function->add_node();
+    inner->set_op_type(body);
+    inner->add_input("a");
+    inner->add_output("b");
+  }
+  auto *node = addNode("f", {"y"}, "z");
+  node->set_domain("local");
+  node->set_overload("b");
+  auto module = read();
+  ASSERT_TRUE(module) << messages;
+  std::vector<std::string> types;
+  module->walk(
+      [&](autohet::onnx::NodeOp op) { types.push_back(op.getOpType().str()); });
+  EXPECT_THAT(types, testing::Contains("Exp"));
+  EXPECT_THAT(types, testing::Not(testing::Contains("Neg")));
+  node->set_overload("c");
+  EXPECT_FALSE(read());
 }
 
 // "" is a result that is left out and an operand that is: no edge.
@@ -392,6 +445,15 @@ TEST_F(OnnxReader, Sizes) {
   addInitializer("i", {2}, onnx::TensorProto::INT64)->add_int64_data(1);
   EXPECT_FALSE(read());
   EXPECT_THAT(messages, HasSubstr("does not hold the 2 elements"));
+  graph->clear_initializer();
+  auto *packed = addInitializer("p", {3}, onnx::TensorProto::INT4);
+  packed->set_raw_data("1");
+  EXPECT_FALSE(read());
+  EXPECT_THAT(messages, HasSubstr("holds 1 bytes, wanted 2"));
+  packed->clear_raw_data();
+  packed->add_int32_data(0x21);
+  EXPECT_FALSE(read());
+  EXPECT_THAT(messages, HasSubstr("does not hold the 3 elements"));
 }
 
 TEST_F(OnnxReader, UnsortedNodes) {
