@@ -4,7 +4,8 @@
 
 Compares, for random plans of a model in random clusters, the period between two
 batches that the planner predicts with that of the simulated programs. Stages of one
-device must agree closely; a divided one has shares that whole heads round.
+device must agree closely; divided ones mostly do, but for those over nodes of
+unlike kinds and links, which the planner does not make.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import plans
 import random_plans
 from harness import Checks, ToolFailed, tool
 
-ALONE, DIVIDED, MEDIAN = 0.06, 0.4, 0.1
+ALONE, DIVIDED, MEDIAN = 0.02, 0.2, 0.02
 MODEL, HEADS = "gpt", 4
 
 
