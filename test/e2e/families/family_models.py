@@ -681,7 +681,8 @@ def of_floats(kind: str, head: str, **config: Any) -> Callable[[Size], nn.Module
 
         common = dict(hidden_size=size.hidden, num_hidden_layers=size.layers, num_attention_heads=size.heads,
                       intermediate_size=2 * size.hidden, num_labels=5)  # fmt: skip
-        return Floats(getattr(transformers, head).from_config(transformers.AutoConfig.for_model(kind, **{**common, **config})))
+        model = getattr(transformers, head).from_config(transformers.AutoConfig.for_model(kind, **{**common, **config}))
+        return Floats(model.requires_grad_(True))  # Whisper's positions, too
 
     return build
 
