@@ -22,7 +22,8 @@ using namespace autohet;
 using onnx::InitializerOp;
 using onnx::NodeOp;
 
-/// A float constant of two or more elements; all others are values.
+/// A float constant of two or more elements, or one that the file lists as a
+/// parameter; all others are values.
 static bool isParameter(InitializerOp constant) {
   return constant.getFile().has_value();
 }

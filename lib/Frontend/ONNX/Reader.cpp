@@ -96,6 +96,8 @@ LogicalResult Reader::readMetadata(func::FuncOp function) {
         return error() << " is no array of names";
       function->setAttr(entry.key() == kFrozen ? kFrozenAttr : kParametersAttr,
                         builder.getStrArrayAttr(names));
+      if (entry.key() == kParameters)
+        parameters.insert_range(names);
       continue;
     }
     const llvm::json::Object *names = parsed->getAsObject();
@@ -185,8 +187,9 @@ LogicalResult Reader::readInitializers() {
     if (scope->values.count(tensor.name()))
       return emitError(loc)
              << "'" << path << "' defines '" << tensor.name() << "' twice";
-    auto constant = tensors.read(tensor, places.initializers[i],
-                                 "initializer '" + tensor.name() + "'", loc);
+    auto constant = tensors.read(
+        tensor, places.initializers[i], "initializer '" + tensor.name() + "'",
+        loc, /*isParameter=*/parameters.contains(tensor.name()));
     if (failed(constant))
       return failure();
     createInitializer(tensor.name(), *constant, loc);

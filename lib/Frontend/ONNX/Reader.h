@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace autohet::onnx {
 
@@ -85,6 +86,7 @@ private:
   mlir::Location fileLoc;
   ::onnx::ModelProto model;
   TensorPlaces places;
+  llvm::StringSet<> parameters; ///< that the file lists
   /// The nodes, each after those whose results it uses.
   llvm::SmallVector<int> order;
 

@@ -231,7 +231,7 @@ FailureOr<ByteRange> TensorReader::locateExternal(const TensorProto &tensor,
 FailureOr<Constant> TensorReader::read(const TensorProto &tensor,
                                        const TensorBytes &bytes,
                                        const llvm::Twine &whatTwine,
-                                       Location loc) {
+                                       Location loc, bool isParameter) {
   std::string what = whatTwine.str();
   Type element = convertElementType(tensor.data_type(), what, loc);
   if (!element)
@@ -255,7 +255,7 @@ FailureOr<Constant> TensorReader::read(const TensorProto &tensor,
   constant.type = RankedTensorType::get(shape, element);
   // What is packed becomes constants: nothing reads it in pieces.
   bool isWeight = isa<FloatType>(element) && bitsOf(element) >= 8 &&
-                  constant.type.getNumElements() >= 2;
+                  constant.type.getNumElements() >= (isParameter ? 1 : 2);
 
   auto wrongSize = [&](uint64_t found) {
     emitError(loc) << what << " holds " << found << " bytes, wanted " << size

@@ -35,10 +35,12 @@ public:
   TensorReader(llvm::StringRef modelPath) : modelPath(modelPath) {}
 
   /// Reads a tensor that the diagnostics call `what`. Floats of two or more
-  /// elements, which are weights, stay in their file.
+  /// elements, which are weights, stay in their file; so do others that are
+  /// known to be parameters.
   mlir::FailureOr<Constant> read(const ::onnx::TensorProto &tensor,
                                  const TensorBytes &bytes,
-                                 const llvm::Twine &what, mlir::Location loc);
+                                 const llvm::Twine &what, mlir::Location loc,
+                                 bool isParameter = false);
 
 private:
   mlir::FailureOr<ByteRange> locateExternal(const ::onnx::TensorProto &tensor,
