@@ -3,7 +3,9 @@
 #include "autohet/Planner/CostModel.h"
 #include "autohet/Support/SplitExtent.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cassert>
 #include <numeric>
@@ -132,12 +134,26 @@ PassSeconds CostModel::stageSeconds(const ResolvedStage &stage,
 Link CostModel::groupLink(llvm::ArrayRef<unsigned> from,
                           llvm::ArrayRef<unsigned> to) const {
   Link slowest = {std::numeric_limits<double>::infinity(), 0};
+  llvm::SmallDenseMap<unsigned, double, 4> left, entered; // of each node
+  auto nodeOf = [&](unsigned device) { return cluster.devices()[device].node; };
   for (size_t position = 0; position < to.size(); ++position) {
-    const Link &hop = link(from[position % from.size()], to[position]);
+    unsigned sender = from[position % from.size()];
+    const Link &hop = link(sender, to[position]);
     slowest.bandwidth_bytes_per_s =
         std::min(slowest.bandwidth_bytes_per_s, hop.bandwidth_bytes_per_s);
     slowest.latency_s = std::max(slowest.latency_s, hop.latency_s);
+    if (nodeOf(sender) == nodeOf(to[position]))
+      continue;
+    ++left[nodeOf(sender)];
+    ++entered[nodeOf(to[position])];
   }
+  // A sender's messages follow one another, those of several share the card.
+  double copies = static_cast<double>(llvm::divideCeil(to.size(), from.size()));
+  for (const auto &messages : {left, entered})
+    for (auto [node, count] : messages)
+      if (double rate = cluster.nodes[node].nic_bytes_per_s; rate > 0)
+        slowest.bandwidth_bytes_per_s =
+            std::min(slowest.bandwidth_bytes_per_s, rate * copies / count);
   return slowest;
 }
 

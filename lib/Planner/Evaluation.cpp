@@ -2,6 +2,7 @@
 
 #include "autohet/Planner/Evaluation.h"
 #include "GradientTraffic.h"
+#include "NodeCards.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -248,6 +249,8 @@ private:
           time.update_s,
           costs.machines().kindOf(entry.device).seconds(traffic.update));
     }
+    std::vector<std::vector<CardTimes>> cards =
+        timeCards(plan, result, time.devices, costs.machines());
     // The buckets of a stage follow its last backward unit by unit, and its
     // new parameters come before the next forward unit by unit.
     double last_s = -1;
@@ -260,11 +263,16 @@ private:
         PipelineCommand last = timeline.last(s);
         double backward = last.end_s - last.start_s;
         end = std::max({end, last.end_s + sync / units + relayed,
-                        last.start_s + backward / units + sync + relayed});
+                        last.start_s + backward / units + sync + relayed,
+                        cards[r][s].end_s});
         const PipelineCommand &first = timeline.first(s);
         double back = sync + relayed;
         late =
             std::max({late, back / units - first.start_s, back - first.end_s});
+        const CardTimes &card = cards[r][s];
+        double others = card.back_s - card.own_back_s;
+        late = std::max({late, others + card.own_back_s / units - first.start_s,
+                         card.back_s - first.end_s});
       }
       double exposed = end - timeline.end_s + late;
       time.exposed_of_replica_s.push_back(exposed);

@@ -147,6 +147,7 @@ namespace {
 /// What one device sends and receives in one hop.
 struct Hop {
   double out_s = 0, in_s = 0, latency_s = 0;
+  CardBytes card;
 
   double seconds() const { return std::max(out_s, in_s) + latency_s; }
 };
@@ -160,16 +161,21 @@ Traffic GradientTraffic::of(const DeviceEvaluation &entry, unsigned make,
   bool relays = how == GradientExchange::Hierarchical;
   Traffic traffic;
   Hop first, second;
+  auto isOutside = [&](unsigned device) {
+    return costs.machines().devices()[device].node != ownNode;
+  };
   auto meet = [&](Hop &hop, unsigned device) {
     hop.latency_s =
         std::max(hop.latency_s, costs.link(entry.device, device).latency_s);
   };
   auto send = [&](Hop &hop, unsigned device, double bytes) {
     hop.out_s += bytes / costs.link(entry.device, device).bandwidth_bytes_per_s;
+    hop.card.out += isOutside(device) ? bytes : 0;
     meet(hop, device);
   };
   auto receive = [&](Hop &hop, unsigned device, double bytes) {
     hop.in_s += bytes / costs.link(device, entry.device).bandwidth_bytes_per_s;
+    hop.card.in += isOutside(device) ? bytes : 0;
     meet(hop, device);
   };
   for (const SharedBytes &data : sharedBytesOf(entry, make)) {
@@ -219,6 +225,8 @@ Traffic GradientTraffic::of(const DeviceEvaluation &entry, unsigned make,
   }
   traffic.first_s = first.seconds();
   traffic.second_s = second.seconds();
+  traffic.first_card = first.card;
+  traffic.second_card = second.card;
   return traffic;
 }
 

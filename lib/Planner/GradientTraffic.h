@@ -80,11 +80,23 @@ private:
   std::vector<double> trained_bytes;           ///< of each
 };
 
+/// What passes a node's network card.
+struct CardBytes {
+  double out = 0, in = 0;
+
+  CardBytes &operator+=(const CardBytes &other) {
+    out += other.out;
+    in += other.in;
+    return *this;
+  }
+};
+
 /// One device's part of the exchange: seconds that its links are busy, and what
 /// it computes.
 struct Traffic {
   double first_s = 0;  ///< what leaves under the last backward
   double second_s = 0; ///< what relays add up and pass on behind it
+  CardBytes first_card, second_card; ///< of both, to and from other nodes
   /// Adding gradients up, and updating what the device owns.
   Work update;
 };

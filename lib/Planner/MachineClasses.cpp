@@ -4,7 +4,9 @@
 
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include <algorithm>
 #include <map>
+#include <tuple>
 
 namespace autohet {
 namespace {
@@ -15,6 +17,14 @@ using OverrideMask = std::vector<bool>;
 
 /// What makes a device what it is, apart from its neighbours.
 using DeviceMake = std::pair<unsigned, OverrideMask>; // kind, from ++ to
+
+/// What makes a node what it is: its devices, its links where it has several
+/// devices, and its network card.
+using NodeMake = std::tuple<std::vector<DeviceMake>, double, double, double>;
+
+Link insideOf(const Node &node, const Cluster &cluster) {
+  return node.inside.value_or(cluster.intra_node);
+}
 
 std::vector<DeviceMake> makesOf(const Cluster &cluster) {
   std::vector<DeviceMake> makes;
@@ -36,16 +46,21 @@ std::vector<DeviceMake> makesOf(const Cluster &cluster) {
 MachineClasses::MachineClasses(const Cluster &cluster)
     : ofDevice(cluster.devices().size()) {
   std::vector<DeviceMake> makes = makesOf(cluster);
-  std::map<std::vector<DeviceMake>, unsigned> nodeMakes;
+  std::map<NodeMake, unsigned> nodeMakes;
   std::map<std::pair<unsigned, DeviceMake>, unsigned> known;
   std::vector<OverrideMask> masks;
+  std::vector<const Node *> nodeOf; // one of each class
   for (const Node &node : cluster.nodes) {
     std::vector<DeviceMake> inside(makes.begin() + node.first_device,
                                    makes.begin() + node.first_device +
                                        node.device_count);
     llvm::sort(inside);
-    unsigned nodeMake =
-        nodeMakes.try_emplace(inside, nodeMakes.size()).first->second;
+    Link near = node.device_count > 1 ? insideOf(node, cluster) : Link();
+    unsigned nodeMake = nodeMakes
+                            .try_emplace({inside, near.bandwidth_bytes_per_s,
+                                          near.latency_s, node.nic_bytes_per_s},
+                                         nodeMakes.size())
+                            .first->second;
     for (unsigned i = 0; i < node.device_count; ++i) {
       unsigned device = node.first_device + i;
       auto [place, isNew] =
@@ -56,6 +71,7 @@ MachineClasses::MachineClasses(const Cluster &cluster)
         made.node_make = nodeMake;
         made.per_node = llvm::count(inside, makes[device]);
         masks.push_back(makes[device].second);
+        nodeOf.push_back(&node);
       }
       ofDevice[device] = place->second;
       allClasses[place->second].devices.push_back(device);
@@ -69,8 +85,13 @@ MachineClasses::MachineClasses(const Cluster &cluster)
       for (size_t index = overrides; index-- > 0 && !special;)
         if (masks[from][index] && masks[to][overrides + index])
           special = cluster.overrides[index].link;
-      inside.push_back(special.value_or(cluster.intra_node));
-      across.push_back(special.value_or(cluster.inter_node));
+      inside.push_back(special.value_or(insideOf(*nodeOf[from], cluster)));
+      Link far = cluster.inter_node;
+      for (const Node *node : {nodeOf[from], nodeOf[to]})
+        if (node->nic_bytes_per_s > 0)
+          far.bandwidth_bytes_per_s =
+              std::min(far.bandwidth_bytes_per_s, node->nic_bytes_per_s);
+      across.push_back(special.value_or(far));
     }
 }
 
