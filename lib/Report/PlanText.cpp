@@ -178,7 +178,8 @@ private:
     if (figures.flops_per_s > 0)
       os << ", model FLOPs "
          << formatQuantity(figures.flops_per_s, Dimension::FlopsPerSecond)
-         << llvm::format(" = %.1f %% of the used devices' %s rates",
+         << llvm::format(" = %.1f %% of the %s rates that the used "
+                         "devices are taken to reach",
                          100 * figures.utilisation,
                          precisionName(facts.precision).data());
     os << "\n";
@@ -225,8 +226,13 @@ private:
   }
 
   void writeFinalists() {
-    if (facts.finalists.empty())
+    if (facts.finalists.empty()) {
+      if (facts.precision != Precision::FP32)
+        os << "finalists: none simulated, since programs compute in fp32 and "
+              "this plan is for "
+           << precisionName(facts.precision) << "\n";
       return;
+    }
     os << "finalists, lowered and simulated in " << seconds(facts.simulating_s);
     if (facts.measuring_s > 0)
       os << ", compiled and run for " << seconds(facts.measuring_s);

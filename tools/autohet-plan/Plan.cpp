@@ -12,8 +12,10 @@
 
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Passes/Model/Units.h"
+#include "autohet/Support/Tree.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/Path.h"
 
 #include <algorithm>
 #include <chrono>
@@ -50,6 +52,36 @@ FailureOr<PlannedModel> readUnits(const PlanOptions &options,
     result.tokens = tokensOf(function);
   }
   return result;
+}
+
+/// A config may say that its model is trained in 16 bits; plans are made for
+/// what
+/// `--precision` says.
+void remarkOnPrecision(const PlanOptions &options, MLIRContext &context) {
+  StringRef path = options.model.path;
+  if (options.precision != Precision::FP32 ||
+      llvm::sys::path::extension(path) != ".json")
+    return;
+  // Whoever read the model has said what is wrong with the file.
+  llvm::Expected<std::string> text = readTextFile(path);
+  if (!text)
+    return llvm::consumeError(text.takeError());
+  llvm::Expected<Tree> tree = parseJson(*text, path);
+  if (!tree)
+    return llvm::consumeError(tree.takeError());
+  for (const char *key : {"dtype", "torch_dtype"}) {
+    const Tree *type = tree->find(key);
+    if (!type || (type->text != "bfloat16" && type->text != "float16"))
+      continue;
+    emitRemark(FileLineColLoc::get(&context, path, type->location.line,
+                                   type->location.column))
+        << "'" << key << "' is " << type->text
+        << ", but the plan is for fp32, in which programs compute: "
+           "--precision="
+        << (type->text == "float16" ? "fp16" : "bf16")
+        << " plans with that precision's rates";
+    return;
+  }
 }
 
 /// Products of 16-bit numbers leave 16-bit values behind. A parameter keeps its
@@ -219,6 +251,7 @@ LogicalResult autohet::plan(const PlanOptions &options, MLIRContext &context) {
     return failure();
   if (options.precision != Precision::FP32)
     useHalfWidth(model->units);
+  remarkOnPrecision(options, context);
 
   PlannerOptions planner = options.planner;
   // A deadline is the whole process's: what reading took is gone.

@@ -8,6 +8,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -45,6 +46,12 @@ static void printMegatron(const PlannerResult &result, const UnitTable &units) {
     llvm::outs() << "  " << reason << "\n";
 }
 
+/// Whether a config's samples are as long as it allows, since nobody said more.
+static bool isLongest(const ModelFile &model) {
+  return llvm::sys::path::extension(model.path) == ".json" &&
+         !model.sequence_length;
+}
+
 LogicalResult autohet::report(const PlanOptions &options,
                               const PlannerResult &result,
                               const UnitTable &units, const Cluster &cluster,
@@ -67,7 +74,10 @@ LogicalResult autohet::report(const PlanOptions &options,
                                   options.model.path, int64_t(parameters),
                                   units.units.size());
     if (tokens)
-      llvm::outs() << ", samples of " << tokens << " tokens";
+      llvm::outs() << ", samples of " << tokens << " tokens"
+                   << (isLongest(options.model)
+                           ? " (the config's longest: --seq-len gives another)"
+                           : "");
     llvm::outs() << "\n" << formatPlanText(result, units, cluster, facts);
     if (moves)
       llvm::outs() << formatMoves(*moves, units, cluster);
