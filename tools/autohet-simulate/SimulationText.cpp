@@ -36,7 +36,7 @@ public:
 
   void write() {
     os << "step: " << seconds(summary.step_s)
-       << " in the long run, of the programs as they will run\n";
+       << " in the long run, of the programs as they will run, in fp32\n";
     writeTimes();
     writeCommands();
     writeMemory();
