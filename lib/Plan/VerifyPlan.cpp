@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "NearestBatches.h"
+
 #include "autohet/Plan/Plan.h"
 #include "autohet/Support/Hash.h"
 #include "autohet/Support/Quantity.h"
@@ -19,12 +21,26 @@ namespace {
 
 // More names than this make a message unreadable.
 constexpr size_t namesShown = 8;
+// A plan of another cluster has no known device.
+constexpr size_t unknownShown = 2;
 
 std::string joinNames(llvm::ArrayRef<std::string> names) {
   std::string text = llvm::join(names.take_front(namesShown), ", ");
   if (names.size() > namesShown)
     text += " and " + std::to_string(names.size() - namesShown) + " more";
   return text;
+}
+
+/// "3 x 4 + 5 x 2"
+std::string formatCounts(llvm::ArrayRef<int64_t> counts,
+                         llvm::ArrayRef<int64_t> sizes) {
+  return llvm::join(llvm::map_range(llvm::zip_equal(counts, sizes),
+                                    [](auto pair) {
+                                      auto [count, size] = pair;
+                                      return std::to_string(count) + " x " +
+                                             std::to_string(size);
+                                    }),
+                    " + ");
 }
 
 class PlanVerifier {
@@ -37,11 +53,17 @@ public:
     if (plan.structure_hash && plan.structure_hash != table.structure_hash)
       fail("the plan is of another model: its structure hash is " +
            formatHash(plan.structure_hash) + ", this model's is " +
-           formatHash(table.structure_hash));
+           formatHash(table.structure_hash) +
+           "; plan anew, or take the key 'structure_hash' out of the plan if "
+           "the units are the same");
     if (plan.replicas.empty())
       fail("a plan needs at least one replica");
     for (unsigned replica = 0; replica < plan.replicas.size(); ++replica)
       verifyReplica(replica);
+    if (unknownDevices > unknownShown)
+      fail("and " + llvm::Twine(unknownDevices - unknownShown) +
+           " more devices that the cluster does not have; was the plan made "
+           "for another one?");
     verifyBatch();
     verifyOwner();
     if (areNamesKnown && messages.empty())
@@ -115,6 +137,10 @@ private:
       fail(place(r, s) + "has no devices");
     for (const std::string &name : written.devices) {
       std::optional<unsigned> device = cluster.findDevice(name);
+      if (!device && ++unknownDevices > unknownShown) {
+        areNamesKnown = false;
+        continue;
+      }
       if (!device) {
         std::vector<std::string> known;
         for (const Device &candidate : cluster.devices())
@@ -197,8 +223,7 @@ private:
       return fail("'global_batch' is " + llvm::Twine(plan.global_batch) +
                   ", at most " + llvm::Twine(kLargestGlobalBatch));
     int64_t samples = 0;
-    std::vector<int64_t> sizes;
-    std::string sum;
+    std::vector<int64_t> counts, sizes;
     for (auto [number, replica] : llvm::enumerate(plan.replicas)) {
       // The product of larger ones may be any number.
       for (auto [name, count] :
@@ -209,25 +234,25 @@ private:
                       "' is " + llvm::Twine(count) + ", at most " +
                       llvm::Twine(kLargestGlobalBatch));
       samples += replica.microbatches * replica.microbatch_size;
+      counts.push_back(replica.microbatches);
       sizes.push_back(replica.microbatch_size);
-      sum += (sum.empty() ? "" : " + ") + std::to_string(replica.microbatches) +
-             " x " + std::to_string(replica.microbatch_size);
     }
     if (sizes.empty() || samples == plan.global_batch)
       return;
     auto [below, above] = nearestBatches(sizes, plan.global_batch);
     std::string advice;
     if (above == plan.global_batch)
-      advice = "these microbatch sizes can make it with other counts";
+      advice = "these microbatch sizes can make it with other counts, as " +
+               formatCounts(countsForBatch(sizes, above), sizes);
     else if (below)
       advice = "the nearest that these microbatch sizes can make are " +
                std::to_string(*below) + " and " + std::to_string(above);
     else
       advice = "the least that these microbatch sizes can make is " +
                std::to_string(above);
-    fail("the replicas compute " + sum + " = " + llvm::Twine(samples) +
-         " samples, but the global batch is " + llvm::Twine(plan.global_batch) +
-         "; " + advice);
+    fail("the replicas compute " + formatCounts(counts, sizes) + " = " +
+         llvm::Twine(samples) + " samples, but the global batch is " +
+         llvm::Twine(plan.global_batch) + "; " + advice);
   }
 
   // Somebody must own what is spread.
@@ -261,6 +286,7 @@ private:
   const Plan &plan;
   const UnitTable &table;
   const Cluster &cluster;
+  size_t unknownDevices = 0;
   std::vector<std::string> user; ///< of each device: its stage, or empty
 };
 

@@ -86,6 +86,14 @@ TEST_F(VerifyPlan, StagesInOneOrder) {
               ElementsAre(HasSubstr("stages are not in one order")));
 }
 
+TEST_F(VerifyPlan, OtherCluster) {
+  EXPECT_THAT(verify("embed-head@x/0+x/1+x/2+x/3"),
+              ElementsAre(HasSubstr("unknown device 'x/0'"),
+                          HasSubstr("unknown device 'x/1'"),
+                          "and 2 more devices that the cluster does not have; "
+                          "was the plan made for another one?"));
+}
+
 TEST_F(VerifyPlan, Batch) {
   Plan wrong = plan("3x4: embed-head@n0/0; 5x4: embed-head@n1/0");
   wrong.global_batch = 30;
@@ -94,8 +102,14 @@ TEST_F(VerifyPlan, Batch) {
                           "but the global batch is 30; the nearest that these "
                           "microbatch sizes can make are 28 and 32"));
   wrong.global_batch = 40;
-  EXPECT_THAT(verifyPlan(wrong, table, cluster),
-              ElementsAre(HasSubstr("can make it with other counts")));
+  EXPECT_THAT(
+      verifyPlan(wrong, table, cluster),
+      ElementsAre(HasSubstr("can make it with other counts, as 5 x 4 + 5 "
+                            "x 4")));
+  Plan unequal = plan("9x4: embed-head@n0/0; 1x6: embed-head@n1/0");
+  unequal.global_batch = 16;
+  EXPECT_THAT(verifyPlan(unequal, table, cluster),
+              ElementsAre(HasSubstr("with other counts, as 1 x 4 + 2 x 6")));
   wrong.global_batch = 3;
   EXPECT_THAT(verifyPlan(wrong, table, cluster),
               ElementsAre(HasSubstr("the least that these microbatch sizes can "
@@ -131,7 +145,9 @@ TEST_F(VerifyPlan, OtherModel) {
   EXPECT_THAT(verifyPlan(other, table, cluster),
               ElementsAre("the plan is of another model: its structure hash is "
                           "0000000000000001, this model's is "
-                          "0123456789abcdef"));
+                          "0123456789abcdef; plan anew, or take the key "
+                          "'structure_hash' out of the plan if the units "
+                          "are the same"));
   other.structure_hash = 0;
   EXPECT_THAT(verifyPlan(other, table, cluster), IsEmpty());
 }
