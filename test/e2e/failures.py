@@ -161,6 +161,8 @@ def kill_once(scene: Scene, checks: Checks, moment, label: str, draw: random.Ran
         folder = os.path.join(scene.work, label + ".checkpoints")
         if before >= 6:
             tool("autohet-checkpoint", "verify", folder)
+            newest = re.search(r"newest complete checkpoint is '(.*)'; go on from it with --resume", job.output())
+            checks.equal(f"{label}: names the newest checkpoint", bool(newest and newest[1].startswith(folder)), True)
         if moment is inside_a_save:
             unfinished = scene.unfinished_saves(label)
             checks.equal(f"{label}: saves that were interrupted", len(unfinished), 1)

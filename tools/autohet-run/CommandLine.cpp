@@ -204,12 +204,12 @@ private:
 
 } // namespace
 
-static void checkPassed(std::vector<std::string> passed) {
+static runtime::NodeOptions checkPassed(std::vector<std::string> passed) {
   std::vector<char *> argv = {const_cast<char *>("node")};
   for (std::string &argument : passed)
     argv.push_back(argument.data());
   try {
-    runtime::parseOptions(static_cast<int>(argv.size()), argv.data());
+    return runtime::parseOptions(static_cast<int>(argv.size()), argv.data());
   } catch (const runtime::Error &error) {
     fail("%s", error.what());
   }
@@ -235,7 +235,7 @@ CommandLine run::parseCommandLine(int argc, char **argv) {
   }
   if (line.folder.empty())
     fail("which job? Give the folder that autohet-compile wrote; see --help");
-  checkPassed(line.passed);
+  line.checkpoints = checkPassed(line.passed).checkpoints;
   char *absolute = realpath(line.folder.c_str(), nullptr);
   if (!absolute)
     fail("the folder '%s' cannot be opened: %s", line.folder.c_str(),

@@ -21,6 +21,7 @@ struct CommandLine {
   bool emulate = false;
   uint16_t masterPort = 0;         ///< 0: a free one
   std::vector<std::string> passed; ///< what the executables get
+  std::string checkpoints;         ///< --checkpoint of those
 };
 
 /// Reads the job file too, and checks what is passed on, so that a mistake

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "CommandLine.h"
+#include "checkpoint/Checkpoint.h"
+#include "core/Error.h"
 #include "supervisor/WorkerProcess.h"
 
 #include <algorithm>
@@ -79,11 +81,18 @@ struct Output {
     pending.erase(0, end + 1);
   }
 
-  /// Whether another node has said the same: what ends the job, all do.
+  /// Whether another node has said the same: what ends the job, all do, and
+  /// what is wrong with the data, each rank may find first.
   bool isKnownError(const std::string &line) {
     std::string own = "autohet: " + prefix + "error: ";
-    return line.compare(0, own.size(), own) == 0 &&
-           !errors->insert(line.substr(own.size())).second;
+    if (line.compare(0, own.size(), own) != 0)
+      return false;
+    std::string text = line.substr(own.size());
+    size_t rank =
+        text.compare(0, 5, "rank ") ? std::string::npos : text.find("): ");
+    if (rank != std::string::npos)
+      text.erase(0, rank + 3);
+    return !errors->insert(text).second;
   }
 
   void writeLines(const std::string &lines) {
@@ -142,6 +151,7 @@ private:
   void reap();
   void hurry();
   void signalAll(int signal);
+  void sayNewestCheckpoint() const;
 };
 
 } // namespace
@@ -289,6 +299,22 @@ void LocalRun::waitForSomething() {
       outputs[i]->pump();
 }
 
+/// After a bad end: how not to begin anew.
+void LocalRun::sayNewestCheckpoint() const {
+  std::vector<std::string> skipped;
+  try {
+    auto found =
+        autohet::runtime::chooseCheckpoint(line.checkpoints, -1, skipped);
+    fprintf(
+        stderr,
+        "autohet-run: the newest complete checkpoint is '%s'; go on from it "
+        "with --resume\n",
+        found.folder.c_str());
+  } catch (const autohet::runtime::Error &) {
+    // There is none: what failed, its nodes have said.
+  }
+}
+
 int LocalRun::run() {
   openSignals();
   uint16_t port = line.masterPort    ? line.masterPort
@@ -302,6 +328,8 @@ int LocalRun::run() {
     reap();
     hurry();
   }
+  if (anyFailed && !line.checkpoints.empty())
+    sayNewestCheckpoint();
   for (const Node &node : nodes)
     if (node.out.loss)
       fail("cannot write to standard output: %s", strerror(node.out.loss));
