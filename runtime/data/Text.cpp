@@ -48,10 +48,10 @@ void Text::check(uint64_t window, const int64_t *tokens,
     if (tokens[index] < 0 || tokens[index] >= vocabulary)
       fail(AH_ERROR_INPUT,
            "'%s': token %llu is %lld; the vocabulary has %lld entries, 0 to "
-           "%lld",
+           "%lld: is %s the dtype that its ids were written in?",
            file->path().c_str(), (unsigned long long)(window * length + index),
            (long long)tokens[index], (long long)vocabulary,
-           (long long)vocabulary - 1);
+           (long long)vocabulary - 1, file->dtypeText());
 }
 
 // BERT's rule: of the chosen positions 80 % show the mask token, 10 % any

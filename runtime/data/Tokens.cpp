@@ -33,6 +33,8 @@ TokenFile::TokenFile(const std::string &path, const std::string &dtypeText) {
          stem.c_str(), dtypeName(dtype), dtypeText.c_str());
 }
 
+const char *TokenFile::dtypeText() const { return dtypeName(dtype); }
+
 void TokenFile::openRaw(const std::string &path, const std::string &dtypeText) {
   bin = MappedFile(path);
   if (dtypeText.empty())

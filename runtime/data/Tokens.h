@@ -21,6 +21,7 @@ public:
   /// Tokens [begin, begin + number), widened.
   void read(uint64_t begin, uint64_t number, int64_t *to) const;
   const std::string &path() const { return bin.path(); }
+  const char *dtypeText() const;
   /// The largest id that the dtype can hold.
   uint64_t largestId() const;
 

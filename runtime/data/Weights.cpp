@@ -64,9 +64,15 @@ private:
                    uint8_t dtype, const std::vector<int64_t> &shape,
                    const ah_parameter &parameter, bool mayWiden) {
     Box box = Box::of(parameter);
-    if (shape == box.global &&
-        (mayWiden ? widens(dtype, parameter.dtype) : dtype == parameter.dtype))
+    bool fits =
+        mayWiden ? widens(dtype, parameter.dtype) : dtype == parameter.dtype;
+    if (shape == box.global && fits)
       return;
+    if (fits) // the dtype need not be the parameter's
+      fail(AH_ERROR_MISMATCH, "'%s': parameter '%s' has shape %s, wanted %s",
+           path.c_str(), name.c_str(),
+           shapeText(shape.data(), shape.size()).c_str(),
+           shapeText(box.global.data(), box.global.size()).c_str());
     fail(AH_ERROR_MISMATCH, "'%s': parameter '%s' is %s %s, wanted %s %s",
          path.c_str(), name.c_str(), dtypeName(dtype),
          shapeText(shape.data(), shape.size()).c_str(),

@@ -232,7 +232,8 @@ TEST(Feeder, TokensOutsideTheVocabularyAreNamed) {
   feeder.fill(0, 0, 0, ids);
   EXPECT_THAT(
       errorOf([&] { feeder.fill(0, 0, 2, ids); }),
-      HasSubstr("token 9 is 100; the vocabulary has 100 entries, 0 to 99"));
+      HasSubstr("token 9 is 100; the vocabulary has 100 entries, 0 to 99: is "
+                "uint8 the dtype that its ids were written in?"));
 }
 
 TEST(Feeder, MaskedLabelsCountWhatIsHidden) {

@@ -267,7 +267,7 @@ TEST(Trainer, InputsAreCheckedAgainstTheProgram) {
     writeFloats(run.folder / "w.safetensors", "w", {2}, {1, 2});
     LinearModel model(2, 2);
     EXPECT_THAT(run.error(model),
-                HasSubstr("parameter 'w' is float32 [2], wanted float32 "
+                HasSubstr("parameter 'w' has shape [2], wanted "
                           "[1, 1]"));
   }
 }
