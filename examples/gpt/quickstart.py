@@ -22,6 +22,7 @@ from typing import List, Optional
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+BIN, PYTHON = os.path.join(ROOT, "build", "bin"), os.path.join(ROOT, "python")
 BEGIN = time.monotonic()
 UNITS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 
@@ -33,11 +34,7 @@ def say(text: str) -> None:
 def run(*command: str) -> str:
     """Runs a command line, shows it, its warnings, and its whole output where it fails."""
     print("    $ " + shlex.join(command), flush=True)
-    environment = {
-        **os.environ,
-        "PATH": os.path.join(ROOT, "build", "bin") + os.pathsep + os.environ.get("PATH", ""),
-        "PYTHONPATH": os.path.join(ROOT, "python"),
-    }
+    environment = {**os.environ, "PATH": BIN + os.pathsep + os.environ.get("PATH", ""), "PYTHONPATH": PYTHON}
     finished = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, env=environment)
     if finished.returncode:
         print(finished.stdout)
@@ -84,6 +81,8 @@ def main() -> None:
     best, symmetric = (os.path.join(options.out, name) for name in ("best", "symmetric"))
     saved = os.path.join(options.out, "checkpoints")
 
+    say("the tools, for whoever repeats a command of these")
+    print(f"    $ export PATH={shlex.quote(BIN)}:$PATH PYTHONPATH={shlex.quote(PYTHON)}", flush=True)
     say("data: a text that every Debian machine has, its bytes as tokens")
     texts = sorted(glob.glob("/usr/share/common-licenses/*"))
     texts = [path for path in texts if os.path.isfile(path) and not os.path.islink(path)]
