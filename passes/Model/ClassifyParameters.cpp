@@ -336,8 +336,8 @@ LogicalResult ClassifyParameters::classify(WeightSourceOp source,
            << " times as a parameter (" << description
            << "). Exporters merge constants that are equal, so these may have "
               "been several parameters; training them as one would be wrong. "
-              "Export the model with distinct values (trained, or initialised "
-              "at "
+              "Export a PyTorch model with autohet.export, which keeps them "
+              "apart, or with distinct values (trained, or initialised at "
               "random), or pass --shared "
            << source.getName() << " if it is one parameter";
   }

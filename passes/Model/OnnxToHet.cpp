@@ -223,7 +223,7 @@ FailureOr<func::FuncOp> OnnxToHet::createFunction(func::FuncOp graph) {
       StringRef symbol = entry.first.getValue();
       diagnostic << "'" << symbol << "' of input '" << entry.second << "' (";
       if (symbol == batchSymbol)
-        diagnostic << "the batch: --microbatch N)";
+        diagnostic << "the batch: --global-batch N or --microbatch N)";
       else
         diagnostic << "--dim " << symbol << "=N)";
     });

@@ -73,5 +73,6 @@ LogicalResult autohet::findUnsupported(func::FuncOp graph,
   });
   for (StringRef text : advice)
     diagnostic << "; " << text;
+  diagnostic << "; docs/onnx-support.md lists those that are";
   return diagnostic;
 }

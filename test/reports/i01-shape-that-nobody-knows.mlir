@@ -5,7 +5,7 @@
 // RUN: sed 's/onnx.name = "shape"/&, onnx.value = dense<[6, 2]> : tensor<2xi64>/; s/tensor<?xi64>/tensor<2xi64>/g' %s | \
 // RUN:   autohet-opt --onnx-to-het=inference | FileCheck %s --check-prefix=GIVEN
 
-// UNBOUND: error: dims of the model are unbound: 'rank' of input 'shape' (the batch: --microbatch N)
+// UNBOUND: error: dims of the model are unbound: 'rank' of input 'shape' (the batch: --global-batch N or --microbatch N)
 // DATA: error: node (Reshape): shape (operand 1) is not constant, even with all dims bound; {{.*}} give its value with --bind 'shape'=FILE
 // GIVEN: het.reshape %arg0 to [6, 2]
 // GIVEN: het.matmul

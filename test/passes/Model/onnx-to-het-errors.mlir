@@ -1,7 +1,7 @@
 // RUN: autohet-opt %s --onnx-to-het --verify-diagnostics --split-input-file
 
 func.func @unsupported(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
-  // expected-error @+1 {{the model has unsupported ops: LSTM (2), com.microsoft::Sampling (1); recurrent layers are not supported; loops that generate text are not supported: give the file of the decoder that they call}}
+  // expected-error @+1 {{the model has unsupported ops: LSTM (2), com.microsoft::Sampling (1); recurrent layers are not supported; loops that generate text are not supported: give the file of the decoder that they call; docs/onnx-support.md lists those that are}}
   %0:2 = onnx.node "LSTM"(%x) opset 18 {} : (tensor<2x3xf32>) -> (!onnx.value, !onnx.value)
   %1:2 = onnx.node "LSTM"(%0#0) opset 18 {} : (!onnx.value) -> (!onnx.value, !onnx.value)
   %2 = onnx.node "Sampling"(%1#0) opset 1 domain "com.microsoft" {} : (!onnx.value) -> !onnx.value
@@ -11,7 +11,7 @@ func.func @unsupported(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
 
 // -----
 
-// expected-error @+1 {{dims of the model are unbound: 'batch' of input 'ids' (the batch: --microbatch N), 'seq' of input 'ids' (--dim seq=N)}}
+// expected-error @+1 {{dims of the model are unbound: 'batch' of input 'ids' (the batch: --global-batch N or --microbatch N), 'seq' of input 'ids' (--dim seq=N)}}
 func.func @unbound(%ids: tensor<?x?xi64> {onnx.dims = ["batch", "seq"], onnx.name = "ids"}) -> !onnx.value {
   %0 = onnx.node "Neg"(%ids) opset 18 {} : (tensor<?x?xi64>) -> !onnx.value
   return %0 : !onnx.value
