@@ -46,7 +46,9 @@ class ConfigCase(torch_cases.Case):
         with open(config, "w") as text:
             json.dump(self.facts["config"], text)
         options = [f"--global-batch={batch}", f"--microbatch={batch}", f"--optimizer={optimizer}"]
-        if "attention_mask" in self.facts["inputs"] and self.facts["config"]["model_type"] != "bert":
+        if self.facts["config"]["model_type"] == "bert":
+            options.append("--objective=given")
+        elif "attention_mask" in self.facts["inputs"]:
             options.append("--padding-mask")
         tool("autohet-compile", config, f"--seq-len={length}", "--no-dropout", *options, "-o", program)
         return program

@@ -32,19 +32,26 @@ static std::string placeOf(Location location) {
   return "";
 }
 
-static void print(Diagnostic &diagnostic, StringRef tool, unsigned depth) {
+static void print(Diagnostic &diagnostic, StringRef tool, unsigned depth,
+                  llvm::raw_ostream &os) {
   static const char *const kinds[] = {"note", "warning", "error", "remark"};
   std::string place = placeOf(diagnostic.getLocation());
-  llvm::errs().indent(2 * depth) << (place.empty() ? tool : place) << ": "
-                                 << kinds[unsigned(diagnostic.getSeverity())]
-                                 << ": " << diagnostic.str() << "\n";
+  os.indent(2 * depth) << (place.empty() ? tool : place) << ": "
+                       << kinds[unsigned(diagnostic.getSeverity())] << ": "
+                       << diagnostic.str() << "\n";
   for (Diagnostic &note : diagnostic.getNotes())
-    print(note, tool, depth + 1);
+    print(note, tool, depth + 1, os);
 }
 
 DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context, StringRef tool)
     : tool(tool.str()), handler(&context, [this](Diagnostic &diagnostic) {
-        print(diagnostic, this->tool, 0);
+        std::string text;
+        llvm::raw_string_ostream os(text);
+        print(diagnostic, this->tool, 0, os);
+        // A model is read once for each size of microbatch.
+        if (diagnostic.getSeverity() == DiagnosticSeverity::Error ||
+            said.insert(text).second)
+          llvm::errs() << text;
         return success();
       }) {
   context.printOpOnDiagnostic(false);

@@ -4,18 +4,21 @@
 #define AUTOHET_TOOLS_OPTIONS_DIAGNOSTICS_H
 
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Error.h"
 
 namespace autohet {
 
 /// Prints what the context's diagnostics say to standard error, a line each:
-/// "place: error: text". What has no place is of the tool.
+/// "place: error: text". What has no place is of the tool. What is no error is
+/// said once.
 class DiagnosticPrinter {
 public:
   DiagnosticPrinter(mlir::MLIRContext &context, llvm::StringRef tool);
 
 private:
   std::string tool;
+  llvm::StringSet<> said;
   mlir::ScopedDiagnosticHandler handler;
 };
 

@@ -4,6 +4,8 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace cl = llvm::cl;
@@ -112,6 +114,14 @@ llvm::SmallVector<const cl::Option *> ModelOptions::trainingOptions() const {
   return {
       std::addressof(ties), std::addressof(shared), &freeze, &loss, &lossOutput,
       &ignoreIndex};
+}
+
+std::string autohet::findModelFile(llvm::StringRef path) {
+  llvm::SmallString<128> config(path);
+  llvm::sys::path::append(config, "config.json");
+  if (llvm::sys::fs::is_directory(path) && llvm::sys::fs::exists(config))
+    return config.str().str();
+  return path.str();
 }
 
 std::optional<PlanObjective> autohet::parsePlanObjective(llvm::StringRef text) {

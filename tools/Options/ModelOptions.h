@@ -53,6 +53,9 @@ private:
   llvm::cl::list<std::string> include;
 };
 
+/// The file of a model: of a folder, as models are downloaded, its config.json.
+std::string findModelFile(llvm::StringRef path);
+
 /// What a plan for inference is best in: `--objective=latency|throughput`. The
 /// latter where nothing is said. Nothing for another text.
 std::optional<PlanObjective> parsePlanObjective(llvm::StringRef text);

@@ -52,6 +52,7 @@ private:
   LogicalResult readCluster();
   LogicalResult chooseTargets();
   LogicalResult refuseGpus();
+  LogicalResult refuseVisibleLabels(func::FuncOp model);
   FailureOr<OwningOpRef<ModuleOp>> modelPhase(int64_t batch,
                                               bool differentiate);
   LogicalResult choosePlan();
@@ -274,7 +275,29 @@ FailureOr<int64_t> Compiler::batchWithoutPlan() {
 
 FailureOr<OwningOpRef<ModuleOp>> Compiler::modelPhase(int64_t batch,
                                                       bool differentiate) {
-  return readModel(options.modelFile, batch, differentiate, context);
+  FailureOr<OwningOpRef<ModuleOp>> model =
+      readModel(options.modelFile, batch, differentiate, context);
+  if (succeeded(model) && failed(refuseVisibleLabels(modelOf(**model))))
+    return failure();
+  return model;
+}
+
+/// Where every token sees the next one, a model that is trained to predict it
+/// learns to copy. What an ONNX file's labels are, only its user knows.
+LogicalResult Compiler::refuseVisibleLabels(func::FuncOp model) {
+  if (!options.modelFile.isConfig() || options.isObjectiveGiven ||
+      options.inference || options.emit < Emit::Objects)
+    return success();
+  bool seesAll = false;
+  model.walk([&](het::AttentionOp op) { seesAll |= !op.getCausal(); });
+  if (!seesAll)
+    return success();
+  return error(
+      "in " + options.modelFile.path +
+      " every token attends to all others, the next one too, so next "
+      "tokens cannot be its labels; say what they are: "
+      "--objective=masked (hidden tokens, as BERT is trained) or given "
+      "(--labels of a run); causal trains on next tokens all the same");
 }
 
 /// One differentiated model a distinct microbatch size; the plan's open

@@ -38,6 +38,8 @@ struct CompileOptions {
   /// Whether these were given, not only have their defaults: a plan that is
   /// pinned must then agree.
   bool isOptimizerGiven = false, isStateOwnerGiven = false;
+  /// Next tokens are labels by default only where the model cannot see them.
+  bool isObjectiveGiven = false;
   // How the model is trained.
   std::vector<std::string> binds;
   std::string objective = "causal", optimizer = "sgd";

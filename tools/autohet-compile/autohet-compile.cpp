@@ -190,7 +190,7 @@ struct CommandLine {
   CompileOptions read(std::string &problem) const {
     CompileOptions options;
     options.modelFile = modelFile.read(problem);
-    options.modelFile.path = model;
+    options.modelFile.path = findModelFile(model);
     options.output = output, options.emit = emit;
     options.machines = machines.read(), options.plan = plan;
     options.globalBatch = readNumber<int64_t>(globalBatch, problem);
@@ -201,6 +201,7 @@ struct CommandLine {
     options.isOptimizerGiven = optimizer.getNumOccurrences();
     options.binds.assign(binds.begin(), binds.end());
     options.objective = objective, options.optimizer = optimizer;
+    options.isObjectiveGiven = !objective.empty();
     options.inference = options.modelFile.inference;
     if (options.inference)
       options.optimizer = "none";

@@ -382,7 +382,7 @@ llvm::Error CommandLine::read(PlanOptions &options) const {
     if (!problem.empty())
       return error(problem);
   options.model = std::move(file);
-  options.model.path = model;
+  options.model.path = findModelFile(model);
   options.machines = machines.read();
   if (!options.machines.hasRates())
     return error("which machines? Give --cluster or --hostfile; see --help");

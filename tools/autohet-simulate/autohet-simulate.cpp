@@ -48,7 +48,7 @@ struct CommandLine {
     std::string problem;
     options.input = input;
     options.model = modelFile.read(problem);
-    options.model.path = model;
+    options.model.path = findModelFile(model);
     options.machines = machines.read();
     options.steps = readNumber<int64_t>(steps, problem);
     options.tensors = readNumber<unsigned>(tensors, problem);

@@ -265,6 +265,12 @@ OwningOpRef<ModuleOp> autohet::importConfigFile(StringRef path,
                     << family->longestSequence() << " positions";
     return nullptr;
   }
+  if (length > family->longestSequence())
+    emitWarning(file)
+        << "sequences of " << length << " are longer than the model's "
+        << family->longestSequence()
+        << " positions; rotary ones go on, but weights that were trained for "
+           "fewer may not do well";
   if (options.list_ignored)
     for (const std::string &key : keys.ignored())
       emitRemark(file) << "'" << key << "' changes nothing here";
