@@ -42,6 +42,7 @@ public:
       position[&op] = position.size();
       if (!staysOutside(&op))
         place(&op);
+      closeGroupsBefore(&op);
     }
   }
   std::vector<KernelGroup> groups;
@@ -68,32 +69,36 @@ private:
     groupOf[op] = *best;
   }
 
+  /// Whom `op` uses without being a member may not grow any more: it would run
+  /// behind `op`.
+  void closeGroupsBefore(Operation *op) {
+    auto own = groupOf.find(op);
+    for (Value operand : op->getOperands()) {
+      auto found = groupOf.find(operand.getDefiningOp());
+      if (found != groupOf.end() &&
+          (own == groupOf.end() || own->second != found->second))
+        closed.insert(found->second);
+    }
+  }
+
   /// A kernel has one loop nest, one phase, and runs at its last op: what it
   /// gives to others must not be used before that.
   bool mayJoin(size_t number, Operation *op) const {
     const KernelGroup &group = groups[number];
     Operation *first = group.ops.front();
-    if (!isa<het::ElementwiseOpInterface>(first) ||
+    if (closed.contains(number) || !isa<het::ElementwiseOpInterface>(first) ||
         phaseOf(first) != phaseOf(op) ||
         first->getAttr(het::kUnitAttr) != op->getAttr(het::kUnitAttr))
       return false;
     auto shapeOf = [](Operation *o) {
       return cast<RankedTensorType>(o->getResult(0).getType()).getShape();
     };
-    if (shapeOf(group.last()) != shapeOf(op))
-      return false;
-    for (Operation *member : group.ops)
-      for (Operation *user : member->getUsers()) {
-        auto other = groupOf.find(user);
-        bool isMember = other != groupOf.end() && other->second == number;
-        if (user != op && !isMember && position.count(user))
-          return false; // already placed outside and before `op`
-      }
-    return true;
+    return shapeOf(group.last()) == shapeOf(op);
   }
 
   llvm::DenseMap<Operation *, size_t> groupOf;
   llvm::DenseMap<Operation *, size_t> position;
+  llvm::DenseSet<size_t> closed; ///< groups
 };
 
 } // namespace
