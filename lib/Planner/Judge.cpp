@@ -132,8 +132,12 @@ SeenReplicas Judge::considerCounts(ResolvedPlan plan,
     PlanEvaluation seen;
     consider(plan, &seen);
     correct(lines, plan, seen);
-    if (seen.step_s < best.step_s)
-      best = {seen.step_s, lines};
+    if (seen.step_s < best.step_s) {
+      best = {seen.step_s, lines, std::vector<bool>(lines.size())};
+      for (const DeviceEvaluation &entry : seen.devices)
+        if (entry.memory.total() > costs.memoryRoom(entry.device))
+          best.lack_memory[entry.replica] = true;
+    }
     if (isLate())
       return best;
   }

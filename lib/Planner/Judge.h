@@ -23,6 +23,8 @@ struct ReplicaLine {
 struct SeenReplicas {
   double step_s = std::numeric_limits<double>::infinity();
   std::vector<ReplicaLine> lines; ///< empty: none could share the batch
+  /// Which of them have devices that lack memory.
+  std::vector<bool> lack_memory;
 };
 
 class Judge {

@@ -5,6 +5,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace autohet {
 
@@ -19,7 +21,7 @@ static constexpr size_t fewSmallParts = 40, manySmallParts = 600;
 static constexpr unsigned replicaRounds = 3;
 // Rounds of running what was chosen, and of choosing again with what the judge
 // saw.
-static constexpr unsigned runRounds = 8, judgeRounds = 4;
+static constexpr unsigned runRounds = 8, judgeRounds = 4, mostTried = 12;
 // States of the knapsack, for small and large clusters.
 static constexpr size_t fewStates = 20000, manyStates = 200000;
 
@@ -167,7 +169,9 @@ bool MixSearch::runMixes(int64_t &replicas) {
   MixProblem problem = makeProblem(replicas);
   std::vector<bool> isRun(problem.templates.size());
   bool isAny = false;
-  for (unsigned round = 0; round < judgeRounds && !judge.isLate(); ++round) {
+  unsigned round = 0;
+  for (unsigned tried = 0;
+       round < judgeRounds && tried < mostTried && !judge.isLate(); ++tried) {
     problem.limit_s = judge.bestSeconds();
     TemplateMix mix = solveMix(problem);
     // The recurrence is a little short of what schedules reach: run what was
@@ -184,6 +188,15 @@ bool MixSearch::runMixes(int64_t &replicas) {
       for (Template &made : problem.templates)
         if (made.isSame(entry.made))
           made = entry.made;
+    // Mixes that lack memory are no answer: others are sought, without them.
+    size_t before = problem.templates.size();
+    llvm::erase_if(problem.templates, [](const Template &made) {
+      return std::isinf(made.rest_s);
+    });
+    if (problem.templates.size() == before)
+      ++round;
+    else
+      isRun.assign(problem.templates.size(), false);
   }
   return isAny;
 }
@@ -234,14 +247,17 @@ double MixSearch::judgeMix(TemplateMix &mix) {
   mix = std::move(used);
   if (best.lines.empty())
     return best.step_s;
-  llvm::ArrayRef<ReplicaLine> left = best.lines;
+  size_t replica = 0;
   for (CountedTemplate &entry : mix) {
     entry.made.pace_s = entry.made.rest_s = 0;
-    for (const ReplicaLine &line : left.take_front(entry.replicas)) {
+    for (int64_t i = 0; i < entry.replicas; ++i, ++replica) {
+      const ReplicaLine &line = best.lines[replica];
       entry.made.pace_s = std::max(entry.made.pace_s, line.period_s);
       entry.made.rest_s = std::max(entry.made.rest_s, line.rest_s);
+      // What others' gradients need is more than templates know: no use.
+      if (best.lack_memory[replica])
+        entry.made.rest_s = std::numeric_limits<double>::infinity();
     }
-    left = left.drop_front(entry.replicas);
   }
   return best.step_s;
 }
