@@ -49,7 +49,7 @@ bool Judge::fits(const PlanEvaluation &evaluation) const {
   });
 }
 
-bool Judge::consider(const ResolvedPlan &given, PlanEvaluation *seen) {
+bool Judge::consider(const ResolvedPlan &given, SeenPlan *seen) {
   std::optional<ResolvedPlan> even = withEvenState(given);
   const ResolvedPlan &plan = even ? *even : given;
   bool improved = false, isFirst = true;
@@ -71,23 +71,30 @@ bool Judge::consider(const ResolvedPlan &given, PlanEvaluation *seen) {
         costs.evaluate(plan, schedule, options.state_owner);
     evaluation_s = now() - begin_s;
     ++evaluated_plans;
-    if (seen && isFirst)
-      *seen = evaluation;
+    SeenPlan *first = isFirst ? seen : nullptr;
     isFirst = false;
+    if (first)
+      *first = {evaluation, !fits(evaluation)};
     if (options.max_devices && evaluation.devices.size() > *options.max_devices)
       continue;
     std::optional<ResolvedPlan> shared;
     if (!fits(evaluation)) {
-      // What was found with shares before is a plan to show.
-      bool isWorthIt = even || isBetter(evaluation.step_s, schedule, best);
-      if (!shares_state || !isWorthIt)
+      if (!shares_state)
         continue;
+      // What was found with shares before is a plan to show.
+      if (!even && !isBetter(evaluation.step_s, schedule, best)) {
+        if (first)
+          first->lacks_memory = false; // not known
+        continue;
+      }
       shared = shareStateByRoom(plan, evaluation, costs);
       if (!shared)
         continue;
       evaluation = costs.evaluate(*shared, schedule, options.state_owner);
       if (!fits(evaluation))
         continue;
+      if (first)
+        *first = {evaluation, false};
     }
     if (evaluation.devices.size() == devices)
       best_using_all_s = std::min(evaluation.step_s,
@@ -129,15 +136,17 @@ SeenReplicas Judge::considerCounts(ResolvedPlan plan,
     }
     if (round > 0 && isSame)
       return best;
-    PlanEvaluation seen;
-    consider(plan, &seen);
-    correct(lines, plan, seen);
-    if (seen.step_s < best.step_s) {
-      best = {seen.step_s, lines, std::vector<bool>(lines.size())};
-      for (const DeviceEvaluation &entry : seen.devices)
-        if (entry.memory.total() > costs.memoryRoom(entry.device))
-          best.lack_memory[entry.replica] = true;
-    }
+    SeenPlan judged;
+    consider(plan, &judged);
+    correct(lines, plan, judged.evaluation);
+    SeenReplicas seen = {judged.evaluation.step_s, lines,
+                         std::vector<bool>(lines.size())};
+    for (const DeviceEvaluation &entry : judged.evaluation.devices)
+      if (judged.lacks_memory &&
+          entry.memory.total() > costs.memoryRoom(entry.device))
+        seen.lack_memory[entry.replica] = true;
+    if (seen.areBetterThan(best))
+      best = std::move(seen);
     if (isLate())
       return best;
   }

@@ -10,6 +10,7 @@
 #define AUTOHET_LIB_PLANNER_JUDGE_H
 
 #include "autohet/Planner/Planner.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace autohet {
 
@@ -23,8 +24,22 @@ struct ReplicaLine {
 struct SeenReplicas {
   double step_s = std::numeric_limits<double>::infinity();
   std::vector<ReplicaLine> lines; ///< empty: none could share the batch
-  /// Which of them have devices that lack memory.
+  /// Which of them have devices that lack memory, however state is spread.
   std::vector<bool> lack_memory;
+
+  bool fit() const { return !llvm::is_contained(lack_memory, true); }
+  bool areBetterThan(const SeenReplicas &other) const {
+    if (lines.empty() || other.lines.empty())
+      return !lines.empty();
+    return fit() != other.fit() ? fit() : step_s < other.step_s;
+  }
+};
+
+/// A plan under the first schedule, as it was judged: where it lacks memory and
+/// may spread its state by room, so.
+struct SeenPlan {
+  PlanEvaluation evaluation;
+  bool lacks_memory = false;
 };
 
 class Judge {
@@ -33,9 +48,8 @@ public:
   Judge(const PlanCosts &costs, const PlannerOptions &options,
         std::optional<double> started_s = std::nullopt);
 
-  /// Whether the plan is the best so far. Tells the evaluation under the first
-  /// schedule too, where that is asked for.
-  bool consider(const ResolvedPlan &plan, PlanEvaluation *seen = nullptr);
+  /// Whether the plan is the best so far.
+  bool consider(const ResolvedPlan &plan, SeenPlan *seen = nullptr);
   /// Chooses the numbers of microbatches first, and again after a look at when
   /// each replica was done.
   SeenReplicas considerCounts(ResolvedPlan plan,

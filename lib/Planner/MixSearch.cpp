@@ -5,11 +5,11 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace autohet {
 
+static constexpr double never = std::numeric_limits<double>::infinity();
 // More devices than this make a cluster a large one.
 static constexpr size_t manyDevices = 256;
 // So many plans of equal replicas are judged.
@@ -20,7 +20,7 @@ static constexpr size_t fewSmallParts = 40, manySmallParts = 600;
 // Mixes of other numbers of replicas than was assumed.
 static constexpr unsigned replicaRounds = 3;
 // Rounds of running what was chosen, and of choosing again with what the judge
-// saw.
+// saw; and of these, with those that only found what lacks memory.
 static constexpr unsigned runRounds = 8, judgeRounds = 4, mostTried = 12;
 // States of the knapsack, for small and large clusters.
 static constexpr size_t fewStates = 20000, manyStates = 200000;
@@ -188,16 +188,27 @@ bool MixSearch::runMixes(int64_t &replicas) {
       for (Template &made : problem.templates)
         if (made.isSame(entry.made))
           made = entry.made;
-    // Mixes that lack memory are no answer: others are sought, without them.
-    size_t before = problem.templates.size();
-    llvm::erase_if(problem.templates, [](const Template &made) {
-      return std::isinf(made.rest_s);
-    });
-    if (problem.templates.size() == before)
-      ++round;
-    else
-      isRun.assign(problem.templates.size(), false);
+    round += !dropLacking(problem, isRun);
   }
+  return isAny;
+}
+
+// What lacked memory is in no mix that fits. Whether there was any: then other
+// mixes are sought.
+bool MixSearch::dropLacking(MixProblem &problem, std::vector<bool> &isRun) {
+  size_t kept = 0;
+  for (size_t index = 0; index < problem.templates.size(); ++index) {
+    if (problem.templates[index].lacks_memory)
+      continue;
+    if (kept != index) {
+      problem.templates[kept] = std::move(problem.templates[index]);
+      isRun[kept] = isRun[index];
+    }
+    ++kept;
+  }
+  bool isAny = kept < problem.templates.size();
+  problem.templates.resize(kept);
+  isRun.resize(kept);
   return isAny;
 }
 
@@ -241,12 +252,12 @@ double MixSearch::judgeMix(TemplateMix &mix) {
       continue;
     isPlaced = true;
     SeenReplicas seen = judge.considerCounts(std::move(*plan), lines);
-    if (seen.step_s < best.step_s)
+    if (seen.areBetterThan(best))
       best = std::move(seen);
   }
   mix = std::move(used);
   if (best.lines.empty())
-    return best.step_s;
+    return never;
   size_t replica = 0;
   for (CountedTemplate &entry : mix) {
     entry.made.pace_s = entry.made.rest_s = 0;
@@ -254,12 +265,10 @@ double MixSearch::judgeMix(TemplateMix &mix) {
       const ReplicaLine &line = best.lines[replica];
       entry.made.pace_s = std::max(entry.made.pace_s, line.period_s);
       entry.made.rest_s = std::max(entry.made.rest_s, line.rest_s);
-      // What others' gradients need is more than templates know: no use.
-      if (best.lack_memory[replica])
-        entry.made.rest_s = std::numeric_limits<double>::infinity();
+      entry.made.lacks_memory |= best.lack_memory[replica];
     }
   }
-  return best.step_s;
+  return best.fit() ? best.step_s : never;
 }
 
 } // namespace autohet

@@ -48,6 +48,7 @@ public:
 private:
   bool runMixes(int64_t &replicas);
   MixProblem makeProblem(int64_t replicas) const;
+  static bool dropLacking(MixProblem &problem, std::vector<bool> &isRun);
   bool runChosen(const TemplateMix &mix, MixProblem &problem,
                  std::vector<bool> &isRun) const;
 

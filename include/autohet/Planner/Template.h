@@ -46,6 +46,8 @@ struct Template {
   /// What a step takes beside the pipeline, at best: exposed gradients and
   /// parameters.
   double rest_s = 0;
+  /// As a judge saw it in a plan: it knows of more than templates do.
+  bool lacks_memory = false;
   ClassCounts devices;
 
   double seconds(int64_t microbatches) const {
