@@ -175,11 +175,7 @@ private:
 // State by room lets devices have larger microbatches than equal parts do, but
 // not all plans that it promises find room for all of the state.
 void searchCephalo(Judge &judge) {
-  CephaloSearch(judge).run();
-  if (!mayShareState(judge.planCosts(), judge.plannerOptions()))
-    return;
-  judge.shares_state = true;
-  CephaloSearch(judge).run();
+  searchStateParts(judge, [&] { CephaloSearch(judge).run(); });
 }
 
 } // namespace autohet

@@ -11,15 +11,6 @@ static constexpr size_t maxNamedGridDevices = 16;
 // Rows of devices in any numbers of replicas: time grows with the square.
 static constexpr size_t maxRowDevices = 2048;
 
-// Beside another mode's plan: what the whole space has.
-static void searchJointly(Judge &judge) {
-  JointSearch(judge).run();
-  if (mayShareState(judge.planCosts(), judge.plannerOptions())) {
-    judge.shares_state = true;
-    JointSearch(judge).run();
-  }
-}
-
 std::string searchMode(PlannerMode mode, Judge &judge) {
   const PlanCosts &costs = judge.planCosts();
   bool arrangesRows =
@@ -29,7 +20,7 @@ std::string searchMode(PlannerMode mode, Judge &judge) {
            std::to_string(maxRowDevices) + " devices";
   switch (mode) {
   case PlannerMode::Joint:
-    searchJointly(judge);
+    searchStateParts(judge, [&] { JointSearch(judge).run(); });
     break;
   case PlannerMode::Symmetric:
     if (costs.mayNameDevices() &&

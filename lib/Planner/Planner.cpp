@@ -111,14 +111,6 @@ void searchSpaces(llvm::ArrayRef<std::unique_ptr<PlanCosts>> spaces,
   }
 }
 
-/// Where no plan has room for equal parts of state, unlike ones are looked at
-/// unless that was not wanted.
-PlannerOptions withUneven(PlannerOptions options) {
-  if (!options.state_parts)
-    options.state_parts = StateParts::Uneven;
-  return options;
-}
-
 /// Sizes of the plan's microbatches that `options` do not have.
 std::vector<int64_t> otherSizes(const ResolvedPlan &plan,
                                 const PlannerOptions &options) {
@@ -170,8 +162,6 @@ search(const PlanCosts &costs, const PlannerOptions &options,
     *own.deadline_s *= ownPart;
   bool sharesState = mayShareState(costs, options);
   std::optional<double> whole_s = own.deadline_s;
-  if (own.deadline_s && sharesState)
-    *own.deadline_s *= evenPart;
   Judge judge(costs, own);
   std::optional<JointSearch> joint;
   result.lower_bound_s = std::numeric_limits<double>::infinity();
@@ -179,6 +169,9 @@ search(const PlanCosts &costs, const PlannerOptions &options,
     searchMode(options.mode, judge);
   // The bound is one of the whole space, whatever the mode.
   auto searchJointly = [&] {
+    own.deadline_s = whole_s;
+    if (own.deadline_s && sharesState && !judge.shares_state)
+      *own.deadline_s *= evenPart;
     joint.emplace(judge);
     if (!spaces.empty())
       return searchSpaces(spaces, judge, result);
@@ -190,16 +183,6 @@ search(const PlanCosts &costs, const PlannerOptions &options,
         std::min(result.lower_bound_s, joint->boundSeconds());
     result.effort.priced_templates += joint->pricedTemplates();
   };
-  auto searchAll = [&] {
-    judge.shares_state = false;
-    searchJointly();
-    own.deadline_s = whole_s;
-    if (sharesState ||
-        (!judge.best && mayShareState(costs, withUneven(options)))) {
-      judge.shares_state = true;
-      searchJointly();
-    }
-  };
   auto addSizes = [&] {
     std::vector<int64_t> sizes;
     if (judge.best)
@@ -208,7 +191,7 @@ search(const PlanCosts &costs, const PlannerOptions &options,
     return !sizes.empty();
   };
   addSizes();
-  searchAll();
+  searchStateParts(judge, searchJointly);
   result.effort.seconds = judge.secondsSinceStart();
   result.effort.evaluated_plans += judge.evaluated_plans;
   result.effort.is_cut_short = judge.isLate();
@@ -235,9 +218,9 @@ search(const PlanCosts &costs, const PlannerOptions &options,
   // looked at: then they are, and the bound is one of those, too.
   if (addSizes()) {
     double begun_s = judge.secondsSinceStart();
-    own.deadline_s = whole_s = options.deadline_s;
+    whole_s = options.deadline_s;
     result.lower_bound_s = std::numeric_limits<double>::infinity();
-    searchAll();
+    searchStateParts(judge, searchJointly);
     result.effort.seconds += judge.secondsSinceStart() - begun_s;
     result.effort.is_cut_short |= judge.isLate();
   }
@@ -324,18 +307,18 @@ PlannerResult judgePlan(const Plan &plan, llvm::StringRef origin,
       evaluatePlan(result.best.resolved, plan.schedule, plan.state_owner,
                    *costs.costModel(), plan.gradient_exchange);
   options.more_microbatch_sizes = otherSizes(result.best.resolved, options);
+  bool hasShares = withEvenState(result.best.resolved).has_value();
+  options.state_parts = hasShares || mayShareState(costs, options)
+                            ? StateParts::Uneven
+                            : StateParts::Even;
   Judge judge(costs, options);
   // What is given may use what is not searched, such as larger microbatches.
   result.lower_bound_s = result.best.evaluation.step_s;
-  for (bool sharesState : {false, true}) {
-    if (sharesState && !withEvenState(result.best.resolved) &&
-        !mayShareState(costs, options))
-      break;
-    judge.shares_state = sharesState;
+  searchStateParts(judge, [&] {
     JointSearch joint(judge);
     joint.boundOnly();
     result.lower_bound_s = std::min(result.lower_bound_s, joint.boundSeconds());
-  }
+  });
   result.effort.seconds = judge.secondsSinceStart();
   result.origin = origin.str();
   result.reasons.push_back(result.origin);

@@ -41,6 +41,20 @@ bool mayShareState(const PlanCosts &costs, const PlannerOptions &options) {
   return false;
 }
 
+void searchStateParts(Judge &judge, llvm::function_ref<void()> search) {
+  PlannerOptions options = judge.plannerOptions();
+  bool mayMatter = mayShareState(judge.planCosts(), options);
+  judge.shares_state = false;
+  search();
+  if (!options.state_parts)
+    options.state_parts = StateParts::Uneven;
+  bool needsIt = !judge.best || withEvenState(judge.best->resolved);
+  judge.shares_state =
+      mayMatter || (needsIt && mayShareState(judge.planCosts(), options));
+  if (judge.shares_state)
+    search();
+}
+
 std::optional<ResolvedPlan> withEvenState(const ResolvedPlan &plan) {
   auto isEven = [](const ResolvedReplica &replica) {
     return llvm::all_of(replica.stages, [](const ResolvedStage &stage) {

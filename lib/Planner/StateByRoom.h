@@ -10,13 +10,18 @@
 #ifndef AUTOHET_LIB_PLANNER_STATEBYROOM_H
 #define AUTOHET_LIB_PLANNER_STATEBYROOM_H
 
-#include "autohet/Planner/Planner.h"
+#include "Judge.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace autohet {
 
 /// Whether unlike parts of state are to be looked at, and could matter: not
 /// where every device has room for the whole model with all of its state.
 bool mayShareState(const PlanCosts &costs, const PlannerOptions &options);
+
+/// Searches with equal parts of state, and where others may matter, or nothing
+/// was found that fits and they are not ruled out, once more with any.
+void searchStateParts(Judge &judge, llvm::function_ref<void()> search);
 
 /// The plan with equal parts; none if it has those.
 std::optional<ResolvedPlan> withEvenState(const ResolvedPlan &plan);
