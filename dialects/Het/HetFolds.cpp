@@ -429,6 +429,27 @@ OpFoldResult SelectOp::fold(FoldAdaptor adaptor) {
 // Reductions
 //===----------------------------------------------------------------------===//
 
+/// What of the operand falls on which element of the result, in the operand's
+/// order, until `reduce` says no: (target, element, whether it is the target's
+/// first). Whether all did, and every target has one.
+static bool
+forEachReduced(ReduceOp op, const ConstantTensor &operand,
+               llvm::function_ref<bool(int64_t, size_t, bool)> reduce) {
+  ArrayRef<int64_t> shape = operand.type.getShape();
+  llvm::SmallVector<int64_t> kept(shape);
+  for (int64_t dim : op.getDims())
+    kept[dim] = 1;
+  std::vector<int64_t> targets = broadcastIndices(kept, shape);
+  std::vector<bool> seen(
+      cast<RankedTensorType>(op.getResult().getType()).getNumElements());
+  for (auto [i, target] : llvm::enumerate(targets)) {
+    if (!reduce(target, operand.storedElements() == 1 ? 0 : i, !seen[target]))
+      return false;
+    seen[target] = true;
+  }
+  return !targets.empty();
+}
+
 /// Sums of floats depend on an order that only the device knows, unless all of
 /// them are whole numbers that the type holds: extents on their way through
 /// floats.
@@ -440,47 +461,38 @@ static Attribute foldWholeNumbers(ReduceOp op, const ConstantTensor &operand) {
   auto isWhole = [&](double value) {
     return std::trunc(value) == value && std::fabs(value) <= exact;
   };
-  llvm::SmallVector<int64_t> kept(operand.type.getShape());
-  for (int64_t dim : op.getDims())
-    kept[dim] = 1;
-  std::vector<int64_t> targets =
-      broadcastIndices(kept, operand.type.getShape());
   ConstantTensor result =
       ConstantTensor::create(cast<RankedTensorType>(op.getResult().getType()));
-  if (targets.empty() || result.floats.empty())
+  bool areWhole =
+      forEachReduced(op, operand, [&](int64_t target, size_t i, bool isFirst) {
+        double &into = result.floats[target];
+        double value = operand.floats[i];
+        if (isFirst) {
+          into = value;
+        } else {
+          switch (op.getKind()) {
+          case ReduceKind::sum:
+          case ReduceKind::mean:
+            into += value;
+            break;
+          case ReduceKind::prod:
+            into *= value;
+            break;
+          case ReduceKind::max:
+            into = std::max(into, value);
+            break;
+          case ReduceKind::min:
+            into = std::min(into, value);
+            break;
+          }
+        }
+        return isWhole(value) && isWhole(into);
+      });
+  if (!areWhole)
     return {};
-  std::vector<bool> seen(result.floats.size());
-  for (size_t i = 0; i < targets.size(); ++i) {
-    double &into = result.floats[targets[i]];
-    double value = operand.floats[operand.storedElements() == 1 ? 0 : i];
-    if (!isWhole(value))
-      return {};
-    if (!seen[targets[i]]) {
-      seen[targets[i]] = true;
-      into = value;
-      continue;
-    }
-    switch (op.getKind()) {
-    case ReduceKind::sum:
-    case ReduceKind::mean:
-      into += value;
-      break;
-    case ReduceKind::prod:
-      into *= value;
-      break;
-    case ReduceKind::max:
-      into = std::max(into, value);
-      break;
-    case ReduceKind::min:
-      into = std::min(into, value);
-      break;
-    }
-    if (!isWhole(into))
-      return {};
-  }
   if (op.getKind() == ReduceKind::mean)
     for (double &value : result.floats)
-      value = roundTo(element, value / (double(targets.size()) /
+      value = roundTo(element, value / (double(operand.type.getNumElements()) /
                                         double(result.floats.size())));
   return result.toAttribute();
 }
@@ -496,40 +508,32 @@ OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
     return foldWholeNumbers(*this, *operand);
   if (getKind() == ReduceKind::mean)
     return {};
-  ArrayRef<int64_t> shape = operand->type.getShape();
-  llvm::SmallVector<int64_t> kept(shape);
-  for (int64_t dim : getDims())
-    kept[dim] = 1;
-  // The operand's elements, in order, fall on these elements of the result.
-  std::vector<int64_t> targets = broadcastIndices(kept, shape);
-  if (targets.empty())
-    return {};
   ConstantTensor result = ConstantTensor::create(type);
-  std::vector<bool> seen(result.ints.size());
-  for (size_t i = 0; i < targets.size(); ++i) {
-    int64_t &into = result.ints[targets[i]];
-    int64_t value = operand->ints[operand->storedElements() == 1 ? 0 : i];
-    if (!seen[targets[i]]) {
-      seen[targets[i]] = true;
-      into = value;
-      continue;
-    }
-    switch (getKind()) {
-    case ReduceKind::sum:
-      into = wrap(uint64_t(into) + uint64_t(value));
-      break;
-    case ReduceKind::prod:
-      into = wrap(uint64_t(into) * uint64_t(value));
-      break;
-    case ReduceKind::max:
-      into = std::max(into, value);
-      break;
-    case ReduceKind::min:
-      into = std::min(into, value);
-      break;
-    case ReduceKind::mean:
-      llvm_unreachable("refused above");
-    }
-  }
-  return result.toAttribute();
+  bool isAny = forEachReduced(*this, *operand,
+                              [&](int64_t target, size_t i, bool isFirst) {
+                                int64_t &into = result.ints[target];
+                                int64_t value = operand->ints[i];
+                                if (isFirst) {
+                                  into = value;
+                                  return true;
+                                }
+                                switch (getKind()) {
+                                case ReduceKind::sum:
+                                  into = wrap(uint64_t(into) + uint64_t(value));
+                                  break;
+                                case ReduceKind::prod:
+                                  into = wrap(uint64_t(into) * uint64_t(value));
+                                  break;
+                                case ReduceKind::max:
+                                  into = std::max(into, value);
+                                  break;
+                                case ReduceKind::min:
+                                  into = std::min(into, value);
+                                  break;
+                                case ReduceKind::mean:
+                                  llvm_unreachable("refused above");
+                                }
+                                return true;
+                              });
+  return isAny ? result.toAttribute() : Attribute();
 }
