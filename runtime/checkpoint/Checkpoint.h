@@ -49,6 +49,7 @@ struct CheckpointManifest {
   uint64_t structureHash = 0;
   uint64_t seed = 0;
   uint32_t globalBatch = 0;
+  uint32_t sequenceLength = 0; // of the data's windows; 0: it is not said
   ah_optimizer optimizer = AH_NO_OPTIMIZER;
   ah_optimizer_settings settings = {};
   std::string noDecay; // the names of parameters without weight decay

@@ -156,6 +156,8 @@ std::string CheckpointManifest::text() const {
       (unsigned long long)step, (unsigned long long)updates,
       (unsigned long long)structureHash, (unsigned long long)seed, globalBatch,
       optimizerNames[optimizer]);
+  if (sequenceLength)
+    text += format("  \"sequence_length\": %u,\n", sequenceLength);
   text += "  \"settings\": " + settingsText(settings, noDecay) +
           ",\n  \"aliases\": {";
   for (auto &[alias, name] : aliases)
@@ -177,8 +179,8 @@ CheckpointManifest CheckpointManifest::read(const std::string &path) {
   Json root = parseJsonOrFail({file.data(), file.size()}, where);
   Fields fields(root, where);
   fields.allow({"format", "version", "step", "updates", "structure_hash",
-                "seed", "global_batch", "optimizer", "settings", "aliases",
-                "files", "slices", "checksum"});
+                "seed", "global_batch", "sequence_length", "optimizer",
+                "settings", "aliases", "files", "slices", "checksum"});
   if (fields.string("format") != "autohet-checkpoint" ||
       fields.natural("version") != 2)
     fields.wrong("not a checkpoint manifest of version 2");
@@ -193,6 +195,12 @@ CheckpointManifest CheckpointManifest::read(const std::string &path) {
   if (globalBatch == 0 || globalBatch > UINT32_MAX)
     fields.wrong("'global_batch' is no number of samples");
   manifest.globalBatch = globalBatch;
+  if (fields.has("sequence_length")) {
+    uint64_t length = fields.natural("sequence_length");
+    if (length == 0 || length > UINT32_MAX)
+      fields.wrong("'sequence_length' is no number of tokens");
+    manifest.sequenceLength = length;
+  }
   manifest.optimizer = ah_optimizer(
       indexOf(fields, "optimizer", {"sgd", "adam", "adamw", "none"}));
   manifest.settings = readSettings(fields.child("settings"), where);

@@ -68,6 +68,11 @@ void Trainer::chooseSettings(const CheckpointManifest *resumed) {
          settings.schedule);
   choose("--warmup-steps", options.warmupSteps, settings.warmup_steps);
   choose("--total-steps", options.totalSteps, settings.total_steps);
+  uint32_t length = program.header().sequence_length;
+  if (resumed && resumed->sequenceLength && resumed->sequenceLength != length)
+    log(format("the sequence length is now %u; it was %u in the checkpoint: "
+               "the data's windows are others",
+               length, resumed->sequenceLength));
   seed = resumed ? resumed->seed : 0;
   choose("--seed", options.seed, seed);
   noDecay = options.noDecay.value_or(resumed ? resumed->noDecay : "");
@@ -478,6 +483,7 @@ void Trainer::save(uint64_t stepsDone) {
   head.structureHash = program.header().structure_hash;
   head.seed = seed;
   head.globalBatch = program.header().global_batch;
+  head.sequenceLength = program.header().sequence_length;
   head.optimizer = ah_optimizer(program.header().optimizer);
   head.settings = settings;
   head.noDecay = noDecay;

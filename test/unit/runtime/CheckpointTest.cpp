@@ -54,6 +54,7 @@ TEST(Checkpoint, ManifestSurvivesItsText) {
   manifest.structureHash = ~0ull;
   manifest.seed = ~0ull;
   manifest.globalBatch = 64;
+  manifest.sequenceLength = 128;
   manifest.optimizer = AH_ADAMW;
   ah_optimizer_defaults(AH_ADAMW, &manifest.settings);
   manifest.settings.learning_rate = 0.1 + 0.2;
@@ -66,6 +67,7 @@ TEST(Checkpoint, ManifestSurvivesItsText) {
   writeFile(folder / "m", manifest.text());
   CheckpointManifest again = CheckpointManifest::read(folder / "m");
   EXPECT_EQ(again.text(), manifest.text());
+  EXPECT_EQ(again.sequenceLength, 128u);
   EXPECT_EQ(again.settings.learning_rate, 0.1 + 0.2);
   EXPECT_EQ(again.noDecay, manifest.noDecay);
   EXPECT_EQ(again.aliases, manifest.aliases);
