@@ -40,6 +40,12 @@ std::string Feeder::nearMisses() const {
   return unused.empty() ? "" : " (" + unused.front() + ")";
 }
 
+static const char *ruleName(uint32_t binding) {
+  return binding == AH_BIND_ONES    ? "ones"
+         : binding == AH_BIND_ZEROS ? "zeros"
+                                    : "arange";
+}
+
 std::unique_ptr<Source> Feeder::choose(const ah_port &port) {
   if (auto source = fromInputs(port))
     return source;
@@ -47,6 +53,10 @@ std::unique_ptr<Source> Feeder::choose(const ah_port &port) {
   case AH_BIND_ONES:
   case AH_BIND_ZEROS:
   case AH_BIND_ARANGE:
+    if (!options.inputs.empty())
+      texts.push_back(format("input '%s' is not in --inputs: it is %s, as it "
+                             "was bound when compiling",
+                             program.string(port.name), ruleName(port.kind)));
     return makeRuleSource(port, ah_binding(port.kind));
   case AH_BIND_TOKENS:
     if (!options.text.path.empty())

@@ -167,6 +167,17 @@ def not_a_number(checks: Checks, case: str, work: str) -> None:
     checks.equal("and in no other", np.array_equal(results[0][0], results[1][0]), True)
 
 
+def left_out(checks: Checks, case: str, work: str) -> None:
+    """An input that a rule fills, and no file has, is named."""
+    job = compile_stages(os.path.join(case, "model.onnx"), work, "masked", 1)
+    ids = read_safetensors(os.path.join(case, "inputs.safetensors"))["input_ids"]
+    path = os.path.join(work, "ids.npy")
+    np.save(path, ids)
+    output = tool("autohet-run", job, "--inputs", "input_ids=" + path)
+    text = "input 'attention_mask' is not in --inputs: it is ones, as it was bound when compiling"
+    checks.equal(f"'{text}' in: {output}", text in output, True)
+
+
 def main() -> None:
     examples, families, work = sys.argv[1:]
     os.makedirs(work, exist_ok=True)
@@ -176,6 +187,7 @@ def main() -> None:
     forms(checks, job, work, ids)
     wrong_files(checks, job, work, ids)
     not_a_number(checks, os.path.join(families, "vit"), work)
+    left_out(checks, os.path.join(families, "t5-encoder"), work)
     checks.finish()
 
 
