@@ -37,9 +37,10 @@ except ImportError as missing:
     print(f"SKIPPED: {missing}; this test needs PyTorch and onnx")
     sys.exit(0)
 
+from family import Size
+from family_models import families
 from golden import ExportFailed, Golden
 from harness import Checks, ToolFailed
-from family_models import Size, families
 from torch_cases import Case, check_optimizer, check_other_shape
 
 OPSETS = {"torchscript": range(14, 21), "dynamo": range(18, 26), "autohet": (18, 20, 23)}

@@ -23,9 +23,10 @@ sys.path[:0] = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), "fami
 
 import torch
 
-from family_models import LM, Family, Size, classes, hugging_face, ids, padded_ids, words
+from family import Family, Size, classes, ids, padded_ids
 from golden import Golden
 from harness import write_safetensors
+from library_models import LM, hugging_face, words
 from transformers import AutoConfig
 
 SIZE = Size(hidden=16, layers=2, vocabulary=37, length=8)

@@ -18,7 +18,7 @@ from onnx import numpy_helper
 from torch import Tensor, nn
 
 from harness import write_safetensors
-from family_models import Family, Size
+from family import Family, Size
 
 SGD = {"lr": 0.1}
 ADAMW = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01}
@@ -155,7 +155,8 @@ class Golden:
         read = {name for node in model.graph.node for name in node.input}
         found: Dict[str, Dict[str, Any]] = {}
         for name, values in constants.items():
-            if name in read and values.dtype == np.float32 and values.size > 1:
+            # One number alone may be any; under a parameter's name it is that.
+            if name in read and values.dtype == np.float32 and (values.size > 1 or name in self.start):
                 match = self._match(values)
                 if match:
                     found[name] = match

@@ -15,7 +15,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE), os.path.join(HERE, "..", "..", "..", "python")]
 
 import onnx
-from family_models import Size, families
+from family import Size
+from family_models import families
 from golden import Golden
 
 SIZE = Size(hidden=16, heads=2, layers=2, vocabulary=29, length=6, batch=2)
@@ -40,6 +41,7 @@ CASES = [
     ("written-row", "torchscript", 19, True),
     ("albert", "dynamo", 22, True),
     ("last-token", "torchscript", 15, True),
+    ("rezero", "autohet", 20, True),
 ]
 
 
