@@ -21,6 +21,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <map>
 
 using namespace mlir;
 using autohet::onnx::InitializerOp;
@@ -264,6 +265,26 @@ TEST_F(OnnxReader, NamesOfTiedParameters) {
     EXPECT_FALSE(read());
     EXPECT_THAT(messages, HasSubstr("metadata 'autohet.tied'"));
   }
+}
+
+// One number is a value, and stays with its user, unless the file says that it
+// is a parameter.
+TEST_F(OnnxReader, ListedParametersOfOneElement) {
+  for (const char *name : {"scale", "two"}) {
+    auto *tensor = graph->add_initializer();
+    tensor->set_name(name);
+    tensor->set_data_type(onnx::TensorProto::FLOAT);
+    tensor->set_raw_data(std::string(4, '\1'));
+  }
+  list(R"(["scale"])", "autohet.parameters");
+  auto module = read();
+  ASSERT_TRUE(module) << messages;
+  std::map<std::string, bool> isInFile;
+  module->walk([&](InitializerOp op) {
+    isInFile[op.getName().str()] = op.getFile().has_value();
+  });
+  EXPECT_TRUE(isInFile.at("scale"));
+  EXPECT_FALSE(isInFile.at("two"));
 }
 
 TEST_F(OnnxReader, NamesOfParameters) {
