@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
+#include <numeric>
 
 namespace autohet {
 
@@ -22,7 +23,7 @@ namespace {
 class DevicesProgram {
 public:
   DevicesProgram(const TemplateSpace &space, StageTables &tables,
-                 const ClassCounts &devices)
+                 const ClassCounts &devices, unsigned leastStage)
       : space(space), tables(tables), devices(devices) {
     size_t states = 1;
     for (unsigned count : devices) {
@@ -38,7 +39,9 @@ public:
         choice.need[part.machine_class] += part.count;
         choice.offset += part.count * strides[part.machine_class];
       }
-      if (isPartOf(choice.need, devices))
+      unsigned size =
+          std::accumulate(choice.need.begin(), choice.need.end(), 0u);
+      if (size >= leastStage && isPartOf(choice.need, devices))
         choices.push_back(std::move(choice));
     }
     findChoices();
@@ -196,8 +199,9 @@ private:
 
 std::optional<Template> fitDevices(const TemplateSpace &space,
                                    StageTables &tables, int64_t microbatchSize,
-                                   const ClassCounts &devices) {
-  DevicesProgram program(space, tables, devices);
+                                   const ClassCounts &devices,
+                                   unsigned leastStage) {
+  DevicesProgram program(space, tables, devices, leastStage);
   double low = 0, high = tables.longestPeriod();
   if (!program.fits(high))
     return std::nullopt;

@@ -17,11 +17,12 @@ namespace autohet {
 /// The number of parts of `devices`, or `most` + 1.
 size_t partsOfDevices(const ClassCounts &devices, size_t most);
 
-/// The stages, messages counted as a part of them, on no more than `devices`;
-/// nothing if they cannot hold the model.
+/// The stages of `leastStage` devices or more, messages counted as a part of
+/// them, on no more than `devices`; nothing if they cannot hold the model.
 std::optional<Template> fitDevices(const TemplateSpace &space,
                                    StageTables &tables, int64_t microbatchSize,
-                                   const ClassCounts &devices);
+                                   const ClassCounts &devices,
+                                   unsigned leastStage);
 
 } // namespace autohet
 

@@ -13,8 +13,11 @@
 namespace autohet {
 
 static constexpr double never = std::numeric_limits<double>::infinity();
-// Up to so many devices, groupings of named ones are looked at too.
-static constexpr size_t maxNamedDevices = 12;
+// Up to so many devices, groupings of named ones are looked at too: a few
+// tenths of a second. With twelve it would be many, for under one percent.
+static constexpr size_t maxNamedDevices = 8;
+// Up to so many devices, a close bound takes little time.
+static constexpr size_t maxFineDevices = 12;
 // How near bound and relaxation come.
 static constexpr double fineTolerance = 5e-4, coarseTolerance = 3e-3;
 static constexpr double quickTolerance = 0.25;
@@ -77,7 +80,7 @@ StepBoundProblem JointSearch::boundProblem() const {
   problem.max_devices = options.max_devices;
   size_t devices = costs.machines().devices().size();
   problem.tolerance =
-      devices <= maxNamedDevices ? fineTolerance : coarseTolerance;
+      devices <= maxFineDevices ? fineTolerance : coarseTolerance;
   problem.is_late = [this] { return isBoundLate(); };
   return problem;
 }

@@ -12,6 +12,8 @@ namespace autohet {
 static constexpr double never = std::numeric_limits<double>::infinity();
 // More devices than this make a cluster a large one.
 static constexpr size_t manyDevices = 256;
+// With fewer microbatches a stage than this, filling a pipeline takes long.
+static constexpr size_t deepFactor = 4;
 // So many plans of equal replicas are judged.
 static constexpr size_t maxEqualMixes = 4;
 // Numbers of devices of each class that small replicas have, in small and large
@@ -65,17 +67,33 @@ void MixSearch::addEqualReplicas(TemplateSearch &search, size_t least,
     if (!isMost || count <= least || count > most)
       continue;
     for (int64_t size : sizes) {
-      int64_t microbatches = options.global_batch / (size * replicas);
-      if (microbatches < 1 || judge.isLate())
+      if (size * replicas > options.global_batch || judge.isLate())
         break;
-      std::optional<Template> made = search.withDevices(each, size);
-      if (!made)
+      if (!addEqual(search, each, size, replicas))
         break; // larger ones need more memory
+    }
+  }
+}
+
+// Few microbatches take long to fill many stages: wider ones may do.
+bool MixSearch::addEqual(TemplateSearch &search, const ClassCounts &each,
+                         int64_t size, int64_t replicas) {
+  int64_t microbatches = options.global_batch / (size * replicas);
+  std::optional<Template> last;
+  for (unsigned least = 1; !judge.isLate(); least *= 2) {
+    std::optional<Template> made = search.withDevices(each, size, least);
+    if (!made)
+      break;
+    if (!last || !made->isSame(*last)) {
       add(*made);
+      last = made;
       runTemplate(*made, costs, microbatches);
       equalMixes.push_back({std::move(*made), replicas});
     }
+    if (microbatches >= static_cast<int64_t>(deepFactor * last->stages.size()))
+      break;
   }
+  return last.has_value();
 }
 
 void MixSearch::judgeEqual() {

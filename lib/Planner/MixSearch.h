@@ -46,6 +46,9 @@ public:
   double judgeMix(TemplateMix &mix);
 
 private:
+  /// Whether `each` can hold the model in microbatches of that size.
+  bool addEqual(TemplateSearch &search, const ClassCounts &each, int64_t size,
+                int64_t replicas);
   bool runMixes(int64_t &replicas);
   MixProblem makeProblem(int64_t replicas) const;
   static bool dropLacking(MixProblem &problem, std::vector<bool> &isRun);

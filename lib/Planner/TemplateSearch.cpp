@@ -138,8 +138,10 @@ TemplateSearch::Cheapest TemplateSearch::cheapest(const DevicePrices &prices,
 }
 
 std::optional<Template> TemplateSearch::withDevices(const ClassCounts &devices,
-                                                    int64_t microbatchSize) {
-  return fitDevices(space, tablesOf(microbatchSize), microbatchSize, devices);
+                                                    int64_t microbatchSize,
+                                                    unsigned leastStage) {
+  return fitDevices(space, tablesOf(microbatchSize), microbatchSize, devices,
+                    leastStage);
 }
 
 std::vector<Template> TemplateSearch::allWithin(const DevicePrices &prices,

@@ -81,9 +81,11 @@ public:
                                   double ratio);
 
   /// The template of the shortest period on no more than `devices`, messages
-  /// counted as a part of stages; nothing if they cannot hold the model.
+  /// counted as a part of stages, of which each has `leastStage` devices or
+  /// more; nothing if they cannot hold the model.
   std::optional<Template> withDevices(const ClassCounts &devices,
-                                      int64_t microbatchSize);
+                                      int64_t microbatchSize,
+                                      unsigned leastStage = 1);
 
   /// Whether cheapest() is to stop with the bound that it has.
   std::function<bool()> is_late = [] { return false; };

@@ -126,6 +126,41 @@ TEST(MixOfPlan, IsWhatWasPlaced) {
   EXPECT_GT(placed, 100u);
 }
 
+// Few microbatches want wide stages: those are all that is left, and no period
+// becomes shorter by it.
+TEST(TemplateSearch, StagesHaveAtLeastSoManyDevices) {
+  constexpr unsigned leastStage = 2;
+  Random random(13);
+  unsigned wider = 0;
+  for (int round = 0; round < 200; ++round) {
+    Problem problem(random);
+    const PlanCosts &costs = problem.costs;
+    TemplateSearch search({costs, microbatchSizes(problem.options)},
+                          problem.options.global_batch);
+    ClassCounts devices = costs.classes().counts();
+    std::optional<Template> any = search.withDevices(devices, 1);
+    std::optional<Template> wide = search.withDevices(devices, 1, leastStage);
+    auto isWide = [&](const TemplateStage &stage) {
+      unsigned size = 0;
+      for (const StageShape::Part &part : costs.shapes()[stage.shape].parts)
+        size += part.count;
+      return size >= leastStage;
+    };
+    if (any && llvm::all_of(any->stages, isWide)) {
+      ASSERT_TRUE(wide) << round;
+      EXPECT_TRUE(wide->isSame(*any)) << round;
+    }
+    if (!wide)
+      continue;
+    ASSERT_TRUE(any) << round;
+    EXPECT_TRUE(llvm::all_of(wide->stages, isWide)) << round;
+    // Periods are halved until two in a thousand are left.
+    EXPECT_GE(wide->period_s, any->period_s * (1 - 4e-3)) << round;
+    wider += !wide->isSame(*any);
+  }
+  EXPECT_GT(wider, 20u);
+}
+
 // From the plainest plan that there is, it comes near what the whole search
 // finds; and never below the bound.
 TEST(MixImprovement, MakesPlansBetterDownToTheBound) {
