@@ -7,6 +7,7 @@
 #
 # ===----------------------------------------------------------------------===#
 
+import glob
 import os
 import shutil
 import subprocess
@@ -72,6 +73,10 @@ else:
     lit_config.note("no %s: the tests that read it are skipped" % cases)
 if config.has_venv:
     features.add("venv")
+if glob.glob(os.path.join(config.autohet_src_root, ".venv", "lib", "python3*", "site-packages", "highspy")):
+    features.add("highs")
+else:
+    lit_config.note("no package highspy in .venv: the planner is not compared with HiGHS")
 if os.geteuid() == 0:
     features.add("root")
 # Root of a container may not make network namespaces.
