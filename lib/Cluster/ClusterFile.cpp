@@ -6,8 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "autohet/Cluster/Cluster.h"
-#include "autohet/Support/TreeReader.h"
+#include "autohet/Cluster/SailorCluster.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -305,7 +304,13 @@ llvm::Expected<Cluster> parseCluster(llvm::StringRef text, llvm::StringRef file,
   llvm::Expected<Tree> tree = parseYaml(text, file);
   if (!tree)
     return tree.takeError();
-  return ClusterReader(file, warnings).read(*tree, kindsOnly);
+  if (!isSailorCluster(*tree))
+    return ClusterReader(file, warnings).read(*tree, kindsOnly);
+  ErrorList errors(file);
+  SailorMachines machines = readSailorMachines(*tree, file, errors);
+  if (llvm::Error error = errors.take())
+    return error;
+  return clusterOfSailor(machines, warnings, kindsOnly);
 }
 
 llvm::Expected<Cluster> loadCluster(llvm::StringRef path,

@@ -31,6 +31,7 @@ const DataSheet knownKinds[] = {
     {"A100-80",   80, 2039, 19.5, 312,   312,   "NVIDIA A100 data sheet, 80 GB SXM"},
     {"A100-PCIe", 80, 1935, 19.5, 312,   312,   "NVIDIA A100 data sheet, 80 GB PCIe"},
     {"A800",      80, 2039, 19.5, 312,   312,   "NVIDIA A800 data sheet, 80 GB SXM"},
+    {"GH200",     96, 4000, 67,   989.5, 989.5, "NVIDIA GH200 data sheet, 96 GB HBM3"},
     {"H20",       96, 4000, 44,   148,   148,   "NVIDIA H20 data sheet"},
     {"H100",      80, 3350, 67,   989.5, 989.5, "NVIDIA H100 data sheet, SXM"},
     {"H100-PCIe", 80, 2000, 51,   756,   756,   "NVIDIA H100 data sheet, PCIe"},
@@ -53,10 +54,10 @@ const DataSheet knownKinds[] = {
 
 // What people write for the one of several that they have most often.
 constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> otherNames[] = {
-    {"A100", "A100-80"},       {"A100-40GB", "A100-40"},
-    {"A100-80GB", "A100-80"},  {"V100", "V100-16"},
-    {"RTX3090", "RTX-3090"},   {"RTX4090", "RTX-4090"},
-    {"TITAN-RTX", "Titan-RTX"}};
+    {"A100", "A100-80"},        {"A100-40GB", "A100-40"},
+    {"A100-80GB", "A100-80"},   {"V100", "V100-16"},
+    {"RTX3090", "RTX-3090"},    {"RTX4090", "RTX-4090"},
+    {"TITAN-RTX", "Titan-RTX"}, {"GH-96", "GH200"}};
 
 } // namespace
 

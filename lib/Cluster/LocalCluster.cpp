@@ -1,6 +1,6 @@
 //===- LocalCluster.cpp - this machine as a cluster -----------------------===//
 
-#include "autohet/Cluster/Cluster.h"
+#include "autohet/Cluster/SailorCluster.h"
 
 #include "llvm/Support/Threading.h"
 #include <algorithm>
@@ -29,27 +29,32 @@ Cluster localCluster() {
   return cluster;
 }
 
+static llvm::Expected<Cluster> loadWhole(const ClusterSource &source,
+                                         std::vector<std::string> &warnings) {
+  if (source.hostfile.empty())
+    return source.file.empty() ? localCluster()
+                               : loadCluster(source.file, warnings);
+  llvm::Expected<std::string> hosts = readTextFile(source.hostfile);
+  if (!hosts)
+    return hosts.takeError();
+  if (isSailorQuotas(*hosts))
+    return parseSailorQuotas(*hosts, source.hostfile, source.file, warnings);
+  Cluster kinds;
+  if (!source.file.empty()) {
+    llvm::Expected<Cluster> read =
+        loadCluster(source.file, warnings, /*kindsOnly=*/true);
+    if (!read)
+      return read.takeError();
+    kinds = std::move(*read);
+  }
+  return parseHostfile(*hosts, source.hostfile, kinds);
+}
+
 llvm::Expected<Cluster> loadCluster(const ClusterSource &source,
                                     std::vector<std::string> &warnings) {
-  std::optional<Cluster> cluster;
-  if (!source.file.empty()) {
-    llvm::Expected<Cluster> read = loadCluster(
-        source.file, warnings, /*kindsOnly=*/!source.hostfile.empty());
-    if (!read)
-      return read.takeError();
-    cluster = std::move(*read);
-  }
-  if (!source.hostfile.empty()) {
-    llvm::Expected<Cluster> read =
-        loadHostfile(source.hostfile, cluster ? *cluster : Cluster());
-    if (!read)
-      return read.takeError();
-    cluster = std::move(*read);
-  }
-  if (!cluster)
-    cluster = localCluster();
-  if (source.include.empty())
-    return std::move(*cluster);
+  llvm::Expected<Cluster> cluster = loadWhole(source, warnings);
+  if (!cluster || source.include.empty())
+    return cluster;
   llvm::Expected<Cluster> kept = cluster->filter(source.include);
   if (!kept)
     return llvm::createStringError("--include: " +

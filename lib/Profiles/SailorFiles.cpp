@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "autohet/Profiles/SailorData.h"
-#include "autohet/Support/TreeReader.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -245,22 +244,6 @@ void readKindFits(const Tree &tree,
   });
 }
 
-void readClusterConfig(SourceFile &file, SailorData &data) {
-  ErrorList &errors = file.errors;
-  forEach(file.tree, "the cluster", errors, [&](const Tree::Entry &entry) {
-    if (entry.key == "zone")
-      return;
-    SailorKind kind;
-    kind.name = entry.key;
-    MappingReader reader(entry.value, "a device kind", errors);
-    reader.required("gpus_per_node", kind.gpus_per_node, 1);
-    if (const Tree *memory = reader.require("mem_per_gpu"))
-      readNumber(*memory, "'mem_per_gpu'", kind.memory_bytes, errors);
-    reader.finish();
-    data.kinds.push_back(kind);
-  });
-}
-
 } // namespace
 
 llvm::Expected<SailorData> loadSailorData(llvm::StringRef folder,
@@ -288,7 +271,9 @@ llvm::Expected<SailorData> loadSailorData(llvm::StringRef folder,
         file.errors.add(file.tree.location,
                         "missing key '" + llvm::Twine(key) + "'");
   };
-  auto cluster = [&](SourceFile &file) { readClusterConfig(file, data); };
+  auto cluster = [&](SourceFile &file) {
+    data.kinds = readSailorMachines(file.tree, file.path, file.errors).kinds;
+  };
   const std::pair<const char *, Reader> files[] = {
       {"profiles/layer_times.json", times},
       {"profiles/layer_memory.json", sizes},

@@ -1,6 +1,6 @@
-//===- FuzzCluster.cpp - any text as a cluster file or a hostfile ---------===//
+//===- FuzzCluster.cpp - any text as cluster file, hostfile or quotas ------===//
 
-#include "autohet/Cluster/Cluster.h"
+#include "autohet/Cluster/SailorCluster.h"
 
 #include <cstdlib>
 
@@ -26,5 +26,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   check(parseCluster(text, "cluster.yaml", warnings));
   check(parseCluster(text, "cluster.yaml", warnings, /*kindsOnly=*/true));
   check(parseHostfile(text, "hostfile", localCluster()));
+  SailorMachines machines;
+  machines.kinds = {{"A100", 4, 8e10, {}}, {"T4", 1, 1.6e10, {}}};
+  check(parseSailorQuotas(text, "quotas.json", machines, warnings));
   return 0;
 }

@@ -140,10 +140,12 @@ std::string ModelOptions::check(const ModelFile &file) {
 
 ClusterOptions::ClusterOptions(cl::OptionCategory &category)
     : cluster("cluster",
-              cl::desc("The machines (YAML); default: this one, as one device"),
+              cl::desc("The machines (YAML, or Sailor's JSON); default: this "
+                       "one, as one device"),
               cl::value_desc("file"), cl::cat(category)),
       hostfile("hostfile",
-               cl::desc("The machines as lines 'host slots=N [type=T]'"),
+               cl::desc("The machines as lines 'host slots=N [type=T]', or as "
+                        "Sailor's quotas"),
                cl::value_desc("file"), cl::cat(category)),
       include("include",
               cl::desc("Only devices that match: n0 (all of it), n1/2, gpu*"),

@@ -10,6 +10,7 @@
 #ifndef AUTOHET_PROFILES_SAILORDATA_H
 #define AUTOHET_PROFILES_SAILORDATA_H
 
+#include "autohet/Cluster/SailorCluster.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -67,12 +68,6 @@ public:
   std::map<int64_t, std::vector<LayerFloats>> sizes;
   /// Bytes of all parameters of a layer.
   double parameterBytes(unsigned layer) const;
-};
-
-struct SailorKind {
-  std::string name;
-  int64_t gpus_per_node = 0;
-  double memory_bytes = 0;
 };
 
 struct SailorData {
