@@ -10,22 +10,21 @@
 #include "autohet/Simulator/Simulate.h"
 #include "autohet/Support/Quantity.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>
 #include <cassert>
-#include <deque>
-#include <functional>
-#include <map>
 #include <optional>
 #include <queue>
+#include <tuple>
 
 namespace autohet {
 namespace {
 
 /// One end of a message that has come to it.
 struct Posted {
-  double time = 0;
   unsigned event = 0;
   int64_t value = 0;
   const SimCommand *command = nullptr;
@@ -35,9 +34,11 @@ struct Posted {
   double arrival_s = 0;
 };
 
-/// Messages of a channel match in their order.
+/// Messages of a channel match in their order, so that only one end of some is
+/// ever there.
 struct Channel {
-  std::deque<Posted> sends, receives;
+  bool are_sends = false;
+  llvm::SmallVector<Posted, 1> posted;
 };
 
 /// Where a stream is.
@@ -85,7 +86,7 @@ public:
       Entry entry = queue.top();
       queue.pop();
       now = entry.time;
-      entry.action();
+      run(entry);
     }
     if (llvm::Error error = explainDeadlock())
       return error;
@@ -99,25 +100,46 @@ public:
   }
 
 private:
+  enum class Action {
+    Advance,     ///< cursor `index`
+    SetEvent,    ///< `event` of device `index` to `value`
+    EndAgreement ///< of step `index`
+  };
   struct Entry {
     double time;
     uint64_t order;
-    std::function<void()> action;
+    Action action;
+    unsigned index, event = 0;
+    int64_t value = 0;
 
     bool operator<(const Entry &other) const {
-      return std::make_pair(time, order) >
-             std::make_pair(other.time, other.order);
+      return std::tie(time, order) > std::tie(other.time, other.order);
     }
   };
 
-  void at(double time, std::function<void()> action) {
-    queue.push({time, order++, std::move(action)});
+  void run(const Entry &entry) {
+    switch (entry.action) {
+    case Action::Advance:
+      return advance(entry.index);
+    case Action::SetEvent:
+      return setEvent(entry.index, entry.event, entry.value);
+    case Action::EndAgreement:
+      arrived[entry.index].is_done = true;
+      for (size_t index = 0; index < cursors.size(); ++index)
+        if (isAt(cursors[index], SimCommandKind::Agree))
+          resume(index, now);
+    }
   }
+
   void resume(size_t cursor, double time) {
     if (cursors[cursor].is_queued)
       return;
     cursors[cursor].is_queued = true;
-    at(time, [this, cursor] { advance(cursor); });
+    queue.push({time, order++, Action::Advance, unsigned(cursor)});
+  }
+  void setEventAt(double time, unsigned device, const Posted &posted) {
+    queue.push(
+        {time, order++, Action::SetEvent, device, posted.event, posted.value});
   }
 
   const SimStream &streamOf(const Cursor &cursor) const {
@@ -223,13 +245,10 @@ private:
     cursor.is_waiting = false;
   }
 
-  void wake(unsigned device) {
-    for (unsigned stream = 0; stream < program.devices[device].streams.size();
-         ++stream) {
-      size_t index = firstCursor[device] + stream;
-      if (cursors[index].is_waiting)
-        resume(index, now);
-    }
+  /// Whether it waits at a command of this kind.
+  bool isAt(const Cursor &cursor, SimCommandKind kind) const {
+    return cursor.is_waiting &&
+           streamOf(cursor).commands[cursor.next].kind == kind;
   }
 
   void setEvent(unsigned device, unsigned event, int64_t value) {
@@ -237,7 +256,18 @@ private:
     if (value <= current)
       return;
     current = value;
-    wake(device);
+    // Woken for nothing, a stream would only wait again.
+    for (unsigned stream = 0; stream < program.devices[device].streams.size();
+         ++stream) {
+      size_t index = firstCursor[device] + stream;
+      const Cursor &cursor = cursors[index];
+      if (!isAt(cursor, SimCommandKind::Wait))
+        continue;
+      const SimCommand &command = streamOf(cursor).commands[cursor.next];
+      if (command.event == event &&
+          eventValue(cursor, command, microbatchOf(cursor, command)) <= value)
+        resume(index, now);
+    }
   }
 
   // A step's agreement ends agreement_s after the last device has come.
@@ -248,11 +278,8 @@ private:
     if (cursor.is_waiting)
       return false;
     if (++agreement.count == program.devices.size())
-      at(now + program.agreement_s, [this, &agreement] {
-        agreement.is_done = true;
-        for (unsigned device = 0; device < program.devices.size(); ++device)
-          wake(device);
-      });
+      queue.push({now + program.agreement_s, order++, Action::EndAgreement,
+                  unsigned(cursor.step)});
     return false;
   }
 
@@ -264,26 +291,26 @@ private:
     unsigned from = isSend ? cursor.device : command.peer;
     unsigned to = isSend ? command.peer : cursor.device;
     Channel &channel = channels[{from, to, command.channel}];
-    Posted posted = {
-        now,      command.event, eventValue(cursor, command, microbatch),
-        &command, microbatch,    cursor.step};
+    Posted posted = {command.event, eventValue(cursor, command, microbatch),
+                     &command, microbatch, cursor.step};
     if (isSend && command.bytes <= options.eager_bytes)
       depart(from, to, posted);
-    (isSend ? channel.sends : channel.receives).push_back(posted);
-    if (channel.sends.empty() || channel.receives.empty())
+    if (channel.posted.empty() || channel.are_sends == isSend) {
+      channel.are_sends = isSend;
+      channel.posted.push_back(posted);
       return;
-    Posted send = channel.sends.front(), receive = channel.receives.front();
-    channel.sends.pop_front();
-    channel.receives.pop_front();
-
+    }
+    Posted send = isSend ? posted : channel.posted.front();
+    const Posted &receive = isSend ? channel.posted.front() : posted;
     if (!send.start_s)
       depart(from, to, send);
     double arrival = std::max(now, send.arrival_s);
-    result.transfers.push_back({from, to, send.command->name, send.microbatch,
-                                send.command->bytes, *send.start_s, arrival,
-                                endOf(send), endOf(receive)});
-    at(arrival,
-       [this, to, receive] { setEvent(to, receive.event, receive.value); });
+    if (options.keep_timeline)
+      result.transfers.push_back({from, to, send.command->name, send.microbatch,
+                                  send.command->bytes, *send.start_s, arrival,
+                                  endOf(send), endOf(receive)});
+    setEventAt(arrival, to, receive);
+    channel.posted.erase(channel.posted.begin());
   }
 
   /// A device sends one message after the other, and receives one after the
@@ -300,9 +327,7 @@ private:
     received = std::max(start, received) + seconds;
     send.start_s = start;
     send.arrival_s = received + link.latency_s;
-    at(free, [this, from, event = send.event, value = send.value] {
-      setEvent(from, event, value);
-    });
+    setEventAt(free, from, send);
   }
 
   static SimTransfer::End endOf(const Posted &posted) {
@@ -329,9 +354,10 @@ private:
 
   void addSpan(const Cursor &cursor, int64_t microbatch, bool isWaiting,
                double start, double end) {
-    result.spans.push_back({cursor.device, cursor.stream,
-                            static_cast<unsigned>(cursor.next), cursor.step,
-                            microbatch, isWaiting, start, end});
+    if (options.keep_timeline)
+      result.spans.push_back({cursor.device, cursor.stream,
+                              static_cast<unsigned>(cursor.next), cursor.step,
+                              microbatch, isWaiting, start, end});
     (isWaiting ? result.stream_waiting_s
                : result.stream_busy_s)[cursor.device][cursor.stream] +=
         end - start;
@@ -353,17 +379,16 @@ private:
     // What would set it is most often a message that is only half there.
     for (const auto &[key, channel] : channels) {
       auto [from, to, number] = key;
-      auto isIt = [&](const Posted &posted) {
-        return posted.event == command.event;
-      };
-      bool isReceive =
-          to == cursor.device && llvm::any_of(channel.receives, isIt);
-      bool isSend = from == cursor.device && llvm::any_of(channel.sends, isIt);
-      if (isReceive || isSend)
-        text +=
-            (isReceive ? ", set by receiving from " : ", set by sending to ") +
-            program.devices[isReceive ? from : to].name + " on channel " +
-            std::to_string(number);
+      auto [poster, other] =
+          channel.are_sends ? std::pair(from, to) : std::pair(to, from);
+      if (poster == cursor.device &&
+          llvm::any_of(channel.posted, [&](const Posted &posted) {
+            return posted.event == command.event;
+          }))
+        text += (channel.are_sends ? ", set by sending to "
+                                   : ", set by receiving from ") +
+                program.devices[other].name + " on channel " +
+                std::to_string(number);
     }
     return text;
   }
@@ -393,7 +418,7 @@ private:
   std::vector<Cursor> cursors;
   std::vector<size_t> firstCursor; ///< of each device
   std::vector<std::vector<int64_t>> eventValues;
-  std::map<std::tuple<unsigned, unsigned, int64_t>, Channel> channels;
+  llvm::MapVector<std::tuple<unsigned, unsigned, int64_t>, Channel> channels;
   std::vector<double> device_free_s, sender_free_s, receiver_free_s, stepEnds;
   std::vector<double> nic_free_s; ///< of each node: out, in
   std::vector<Agreement> arrived; ///< of each step

@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include <cmath>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -128,6 +129,10 @@ static double sumOf(ArrayRef<int64_t> shares) {
   return std::accumulate(shares.begin(), shares.end(), 0.0);
 }
 
+/// A part for each holder of each cell would be as many messages. Equal holders
+/// are even to a part of this part of their share, which is even enough.
+static constexpr double kPartOfShare = 0.25;
+
 /// Cuts cells that are more than any holder's fair share of what their holders
 /// hold together into parts by these shares, of rows of dim 0.
 static RowCuts cutLargeCells(ArrayRef<Cell> cells, int64_t leastBytes,
@@ -142,9 +147,12 @@ static RowCuts cutLargeCells(ArrayRef<Cell> cells, int64_t leastBytes,
     if (cell.box.sizes.empty() || parts.empty())
       continue;
     double bytes = static_cast<double>(cell.bytes());
-    if (bytes <= sharedBytes[cell.holders] * parts.front() / sumOf(parts))
+    double share = sharedBytes[cell.holders] * parts.front() / sumOf(parts);
+    if (bytes <= share)
       continue;
     parts = parts.take_front(cell.box.sizes.front());
+    if (llvm::all_equal(parts))
+      parts = parts.take_front(std::ceil(bytes / (kPartOfShare * share)));
     while (parts.size() > 1 && bytes * parts.back() / sumOf(parts) < leastBytes)
       parts = parts.drop_back();
     if (parts.size() < 2)

@@ -120,9 +120,10 @@ public:
 
   void emit() {
     findGradients();
+    setPhase("reduce");
     emitReductions();
     builder.setInsertionPoint(func.getBody().front().getTerminator());
-    phase = "update";
+    setPhase("update");
     emitRelayedSums();
     emitSums();
     create<dist::AgreeOp>(func.getLoc());
@@ -132,10 +133,16 @@ public:
   }
 
 private:
+  void setPhase(StringRef name) {
+    phase = builder.getStringAttr(name);
+    ofPhase =
+        builder.getDictionaryAttr(builder.getNamedAttr(het::kPhaseAttr, phase));
+  }
+
   template <typename OpT, typename... Args>
   OpT create(Location loc, Args &&...args) {
     auto op = OpT::create(builder, loc, std::forward<Args>(args)...);
-    op->setAttr(het::kPhaseAttr, builder.getStringAttr(phase));
+    op->setDiscardableAttrs(ofPhase);
     return op;
   }
 
@@ -151,7 +158,9 @@ private:
       label += llvm::formatv(" and {0} more", names.size() - 1);
     auto op = create<OpT>(cells[bucket.cells.front()].loc,
                           std::forward<Args>(args)..., /*inlined=*/true);
-    op->setAttr(dist::kLabelAttr, builder.getStringAttr(label));
+    op->setDiscardableAttrs(builder.getDictionaryAttr(
+        {builder.getNamedAttr(dist::kLabelAttr, builder.getStringAttr(label)),
+         builder.getNamedAttr(het::kPhaseAttr, phase)}));
     return op;
   }
 
@@ -178,7 +187,6 @@ private:
   /// Starts a bucket's messages where its last gradient is added up; where this
   /// device adds nothing to the bucket, at the end.
   void emitReductions() {
-    phase = "reduce";
     llvm::DenseMap<Operation *, Operation *> ends; // ready op -> last op there
     for (auto [b, bucket] : llvm::enumerate(buckets)) {
       Operation *ready = readyAfter(bucket);
@@ -347,8 +355,7 @@ private:
   Value zeros(const Cell &cell) {
     Value zero = het::createSplat(builder, cell.loc,
                                   RankedTensorType::get({}, cell.element), 0);
-    zero.getDefiningOp()->setAttr(het::kPhaseAttr,
-                                  builder.getStringAttr(phase));
+    zero.getDefiningOp()->setDiscardableAttrs(ofPhase);
     return create<het::BroadcastOp>(cell.loc, zero, cell.box.sizes);
   }
 
@@ -415,7 +422,8 @@ private:
   ArrayRef<Cell> cells;
   ArrayRef<Bucket> buckets;
   OpBuilder builder;
-  StringRef phase;
+  StringAttr phase;
+  DictionaryAttr ofPhase; ///< of most ops: nothing but the phase
 
   llvm::DenseMap<Operation *, size_t> position;
   llvm::DenseMap<StringAttr, SmallVector<het::GradientOp>> gradients;

@@ -97,18 +97,50 @@ struct FormKernels : autohet::impl::FormKernelsBase<FormKernels> {
   }
 
   void outline(const KernelGroup &group) {
-    auto [inputs, outputs] = portsOf(group.ops);
+    KernelPorts ports = portsOf(group.ops);
+    func::FuncOp kernel = kernelOf(group, ports);
+    OpBuilder builder(&getContext());
+    builder.setInsertionPointAfter(group.last());
+    auto call = func::CallOp::create(builder, group.last()->getLoc(), kernel,
+                                     ports.inputs.getArrayRef());
+    for (StringRef name : {het::kUnitAttr, het::kPhaseAttr})
+      if (Attribute attribute = group.last()->getAttr(name))
+        call->setAttr(name, attribute);
+    for (auto [output, result] :
+         llvm::zip_equal(ports.outputs, call.getResults()))
+      output.replaceAllUsesWith(result);
+    for (Operation *op : llvm::reverse(group.ops))
+      op->erase();
+  }
+
+  /// The module's function that computes the group, a new one where there is
+  /// none.
+  func::FuncOp kernelOf(const KernelGroup &group, const KernelPorts &ports) {
+    std::vector<func::FuncOp> &alike = kernels[hashOf(group)];
+    for (func::FuncOp known : alike)
+      if (isBodyOf(known.front(), group, ports))
+        return known;
+    func::FuncOp kernel = build(group, ports);
+    alike.push_back(kernel);
+    std::string name = nameOf(group);
+    kernel.setName((name + "_" + llvm::Twine(used[name]++)).str());
+    getOperation().push_back(kernel);
+    return kernel;
+  }
+
+  func::FuncOp build(const KernelGroup &group, const KernelPorts &ports) {
     OpBuilder builder(&getContext());
     Location unknown = builder.getUnknownLoc();
     auto type = builder.getFunctionType(
-        llvm::map_to_vector(inputs, [](Value v) { return v.getType(); }),
-        llvm::map_to_vector(outputs, [](Value v) { return v.getType(); }));
+        llvm::map_to_vector(ports.inputs, [](Value v) { return v.getType(); }),
+        llvm::map_to_vector(ports.outputs,
+                            [](Value v) { return v.getType(); }));
     auto kernel = func::FuncOp::create(unknown, "kernel", type);
     kernel.setPrivate();
     Block *body = kernel.addEntryBlock();
     builder.setInsertionPointToStart(body);
     IRMapping mapping;
-    mapping.map(inputs.getArrayRef(), body->getArguments());
+    mapping.map(ports.inputs.getArrayRef(), body->getArguments());
     for (Operation *op : group.ops) {
       for (Value operand : op->getOperands())
         if (auto constant = operand.getDefiningOp<het::ConstantOp>())
@@ -120,51 +152,67 @@ struct FormKernels : autohet::impl::FormKernelsBase<FormKernels> {
       copy->setDiscardableAttrs(ArrayRef<NamedAttribute>());
     }
     func::ReturnOp::create(builder, unknown,
-                           llvm::map_to_vector(outputs, [&](Value v) {
+                           llvm::map_to_vector(ports.outputs, [&](Value v) {
                              return mapping.lookup(v);
                            }));
-
-    func::FuncOp shared = shareEqual(kernel, nameOf(group));
-    builder.setInsertionPointAfter(group.last());
-    auto call = func::CallOp::create(builder, group.last()->getLoc(), shared,
-                                     inputs.getArrayRef());
-    for (StringRef name : {het::kUnitAttr, het::kPhaseAttr})
-      if (Attribute attribute = group.last()->getAttr(name))
-        call->setAttr(name, attribute);
-    for (auto [output, result] : llvm::zip_equal(outputs, call.getResults()))
-      output.replaceAllUsesWith(result);
-    for (Operation *op : llvm::reverse(group.ops))
-      op->erase();
-  }
-
-  /// The module's function with this body, which may be `kernel` itself.
-  func::FuncOp shareEqual(func::FuncOp kernel, StringRef name) {
-    std::vector<func::FuncOp> &alike = kernels[hashOf(kernel)];
-    for (func::FuncOp known : alike)
-      if (known.getFunctionType() == kernel.getFunctionType() &&
-          OperationEquivalence::isRegionEquivalentTo(
-              &known.getBody(), &kernel.getBody(),
-              OperationEquivalence::IgnoreLocations)) {
-        kernel.erase();
-        return known;
-      }
-    alike.push_back(kernel);
-    unsigned &count = used[name];
-    kernel.setName((name + "_" + llvm::Twine(count++)).str());
-    getOperation().push_back(kernel);
     return kernel;
   }
 
-  // Of what is a pointer in the IR: constants may be large, and text of them
-  // larger.
-  static size_t hashOf(func::FuncOp kernel) {
-    llvm::hash_code hash = hash_value(Type(kernel.getFunctionType()));
-    for (Operation &op : kernel.front())
-      hash = llvm::hash_combine(hash,
-                                OperationEquivalence::computeHash(
-                                    &op, OperationEquivalence::ignoreHashValue,
-                                    OperationEquivalence::ignoreHashValue,
-                                    OperationEquivalence::IgnoreLocations));
+  static bool isSameOp(Operation *a, Operation *b) {
+    return a->getName() == b->getName() &&
+           a->getResultTypes() == b->getResultTypes() &&
+           a->getName().compareOpProperties(a->getPropertiesStorage(),
+                                            b->getPropertiesStorage());
+  }
+
+  /// Whether build() would make this body of the group. Most groups have a
+  /// kernel already: nothing is made to find that out.
+  static bool isBodyOf(Block &body, const KernelGroup &group,
+                       const KernelPorts &ports) {
+    llvm::SmallDenseMap<Value, Value, 16> mapping;
+    if (body.getNumArguments() != ports.inputs.size())
+      return false;
+    for (auto [value, argument] :
+         llvm::zip_equal(ports.inputs, body.getArguments())) {
+      if (value.getType() != argument.getType())
+        return false;
+      mapping[value] = argument;
+    }
+    auto next = body.begin(), end = std::prev(body.end());
+    auto matchNext = [&](Operation *op) {
+      if (next == end || !isSameOp(op, &*next))
+        return false;
+      for (auto [result, known] :
+           llvm::zip_equal(op->getResults(), next->getResults()))
+        mapping[result] = known;
+      ++next;
+      return true;
+    };
+    auto isMapped = [&](auto &&values, OperandRange known) {
+      return llvm::equal(
+          llvm::map_range(values, [&](Value v) { return mapping.lookup(v); }),
+          known);
+    };
+    for (Operation *op : group.ops) {
+      assert(op->getNumRegions() == 0 && "het ops have none");
+      for (Value operand : op->getOperands())
+        if (auto constant = operand.getDefiningOp<het::ConstantOp>();
+            constant && !mapping.contains(operand) && !matchNext(constant))
+          return false;
+      if (next == end || !isMapped(op->getOperands(), next->getOperands()) ||
+          !matchNext(op))
+        return false;
+    }
+    return next == end && isMapped(ports.outputs, end->getOperands());
+  }
+
+  static size_t hashOf(const KernelGroup &group) {
+    llvm::hash_code hash = llvm::hash_value(group.ops.size());
+    for (Operation *op : group.ops)
+      hash =
+          llvm::hash_combine(hash, op->getName(), op->hashProperties(),
+                             llvm::hash_combine_range(op->result_type_begin(),
+                                                      op->result_type_end()));
     return hash;
   }
 

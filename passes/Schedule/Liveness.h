@@ -14,22 +14,16 @@ namespace autohet {
 /// Commands [first, last] of the computing stream, numbered in program order.
 struct Interval {
   int64_t first, last;
+
+  bool overlaps(const Interval &other) const {
+    return first <= other.last && other.first <= last;
+  }
 };
 
 /// When a buffer of one slot holds something worth keeping.
 struct Life {
   bool always = false;
-  llvm::SmallVector<Interval, 2> intervals;
-
-  bool overlaps(const Life &other) const {
-    if (always || other.always)
-      return true;
-    for (const Interval &a : intervals)
-      for (const Interval &b : other.intervals)
-        if (a.first <= b.last && b.first <= a.last)
-          return true;
-    return false;
-  }
+  llvm::SmallVector<Interval, 2> intervals; // rising
 };
 
 /// Walks the commands of the computing stream once. A write that is not also a

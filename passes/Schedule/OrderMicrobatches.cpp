@@ -54,6 +54,9 @@ LogicalResult ProgramEmitter::emitMatmul(het::MatmulOp op, int64_t microbatch) {
 
 /// The sum of gradients of the box that `op` adds to.
 Value ProgramEmitter::gradientBuffer(het::GradientOp op) {
+  Value &buffer = gradientBuffers[op];
+  if (buffer)
+    return buffer;
   auto type = tensorOf(op.getValue());
   SmallVector<int64_t> zeros(type.getRank(), 0);
   HeldBox &box =
@@ -64,7 +67,7 @@ Value ProgramEmitter::gradientBuffer(het::GradientOp op) {
     box.localSum =
         declareBuffer(op.getLoc(), (op.getName() + ".gradient").str(),
                       exec::Space::gradient, type);
-  return box.localSum;
+  return buffer = box.localSum;
 }
 
 void ProgramEmitter::emitGradient(het::GradientOp op, int64_t microbatch) {

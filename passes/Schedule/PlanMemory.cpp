@@ -20,6 +20,40 @@ using namespace autohet;
 
 namespace {
 
+/// Memory that several buffers have one after the other.
+struct Place {
+  int64_t begin, end;
+  SmallVector<Interval, 4> intervals; // rising, and apart
+
+  bool overlaps(const Life &life) const {
+    return llvm::any_of(life.intervals, [&](const Interval &interval) {
+      const Interval *next = firstEndingFrom(interval.first);
+      return next != intervals.end() && next->overlaps(interval);
+    });
+  }
+  const Interval *firstEndingFrom(int64_t command) const {
+    return llvm::partition_point(intervals, [&](const Interval &interval) {
+      return interval.last < command;
+    });
+  }
+};
+
+/// Equal buffers mostly follow one another, so that there are far fewer places
+/// than buffers.
+void addLife(std::vector<Place> &places, int64_t begin, int64_t end,
+             const Life &life) {
+  auto it = llvm::partition_point(places, [&](const Place &place) {
+    return std::tie(place.begin, place.end) < std::tie(begin, end);
+  });
+  if (it == places.end() || it->begin != begin || it->end != end)
+    it = places.insert(it, {begin, end, {}});
+  for (const Interval &interval : life.intervals)
+    it->intervals.insert(
+        it->intervals.begin() +
+            (it->firstEndingFrom(interval.first) - it->intervals.begin()),
+        interval);
+}
+
 struct PlanMemory : autohet::impl::PlanMemoryBase<PlanMemory> {
   void runOnOperation() override {
     for (auto program : getOperation().getOps<exec::ProgramOp>())
@@ -68,31 +102,27 @@ struct PlanMemory : autohet::impl::PlanMemoryBase<PlanMemory> {
       return a.size != b.size ? a.size > b.size : a.number < b.number;
     });
 
-    struct Placed {
-      int64_t begin, end;
-      Life *life;
-    };
-    std::vector<Placed> placed; // by begin
-    int64_t total = 0;
+    std::vector<Place> places; // by begin
+    int64_t bottom = 0, total = 0;
     for (auto [size, number, buffer, always] : bySize) {
-      Life &life = lives[buffer];
-      int64_t at = 0;
-      // Placed buffers come in rising order: the first gap that is wide enough.
-      for (const Placed &other : placed) {
-        if (!life.overlaps(*other.life))
+      if (always) {
+        buffer.setOffset(bottom);
+        total = bottom += size;
+        continue;
+      }
+      const Life &life = lives[buffer];
+      int64_t at = bottom;
+      // Places come in rising order: the first gap that is wide enough.
+      for (const Place &other : places) {
+        if (other.end <= at || !other.overlaps(life))
           continue;
         if (at + size <= other.begin)
           break;
-        at = std::max(at, other.end);
+        at = other.end;
       }
       buffer.setOffset(at);
       total = std::max(total, at + size);
-      Placed entry{at, at + size, &life};
-      placed.insert(llvm::upper_bound(placed, entry,
-                                      [](const Placed &a, const Placed &b) {
-                                        return a.begin < b.begin;
-                                      }),
-                    entry);
+      addLife(places, at, at + size, life);
     }
     return total;
   }

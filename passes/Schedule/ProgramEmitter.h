@@ -29,7 +29,8 @@ using namespace mlir;
 enum class Part { Forward, Backward, Reduce, Update };
 
 inline Part partOf(Operation *op) {
-  auto phase = op->getAttrOfType<StringAttr>(het::kPhaseAttr);
+  auto phase =
+      dyn_cast_or_null<StringAttr>(op->getDiscardableAttr(het::kPhaseAttr));
   if (!phase)
     return Part::Forward;
   return llvm::StringSwitch<Part>(phase.getValue())
@@ -146,8 +147,8 @@ private:
   bool isPipelined(Operation *op) {
     auto send = dyn_cast<dist::SendOp>(op);
     auto recv = dyn_cast<dist::RecvOp>(op);
-    return !isExchange(op) &&
-           ((send && !send.getInlined()) || (recv && !recv.getInlined()));
+    return ((send && !send.getInlined()) || (recv && !recv.getInlined())) &&
+           !isExchange(op);
   }
   /// Once a step, beside the microbatches.
   static bool isExchange(Operation *op) {
@@ -172,6 +173,7 @@ private:
   std::optional<Stream> relay; ///< sends on what the computing stream leaves
   llvm::DenseMap<Value, Value> buffers;
   llvm::MapVector<BoxKey, HeldBox> boxes;
+  llvm::DenseMap<Operation *, Value> gradientBuffers; ///< of het.gradient ops
   /// Of transfers: when they may begin, and when they are done.
   struct TransferEvents {
     Value ready, done;
@@ -184,10 +186,12 @@ private:
   llvm::MapVector<Value, Value> exchangeArrivals;
   SmallVector<Value> exchangeSends;
   /// Of those, what the next step waits for: arrivals by the box that they
-  /// fill, which of them something has waited for, and sends.
+  /// fill, how many messages these are, and sends.
   llvm::MapVector<BoxKey, Value> lateArrivals;
-  llvm::DenseSet<Value> awaited;
+  size_t lateMessages = 0;
   SmallVector<Value> lateSends;
+  /// Which arrivals something has waited for: late ones, and the others.
+  llvm::DenseSet<Value> awaited, awaitedExchange;
   llvm::DenseSet<Operation *> late;
   /// Late sends of what a late receive brings: when it has arrived.
   llvm::DenseMap<Operation *, Value> relayed;

@@ -100,6 +100,7 @@ void ProgramEmitter::findLateExchange() {
                            tensorOf(value))] = event;
       }
       late.insert(recv);
+      ++lateMessages;
     } else if (auto send = dyn_cast<dist::SendOp>(op)) {
       Operation *source = send.getValues().front().getDefiningOp();
       bool isRelayed = late.contains(source) &&
@@ -124,6 +125,8 @@ void ProgramEmitter::waitForStepBefore(Location loc, Value event) {
 
 /// The first reader of a parameter, in the order of the stream, waits for it.
 void ProgramEmitter::waitForParameters(Operation *op) {
+  if (awaited.size() == lateMessages)
+    return;
   for (Value operand : op->getOperands()) {
     auto parameter = rootOf(operand).getDefiningOp<het::ParameterOp>();
     if (!parameter)
@@ -149,22 +152,18 @@ void ProgramEmitter::waitForOperands(Operation *op) {
     auto it = exchangeArrivals.find(rootOf(operand));
     if (it == exchangeArrivals.end())
       continue;
-    Value event = it->second;
-    wait(*compute, event, 0);
     // One message may bring several values.
-    exchangeArrivals.remove_if(
-        [&](auto &entry) { return entry.second == event; });
+    if (awaitedExchange.insert(it->second).second)
+      wait(*compute, it->second, 0);
   }
 }
 
 /// The exchange's half is over: all of it has arrived and left.
 void ProgramEmitter::waitForExchange() {
-  SmallVector<Value> events;
   for (auto &[value, event] : exchangeArrivals)
-    if (!llvm::is_contained(events, event))
-      events.push_back(event);
-  llvm::append_range(events, exchangeSends);
-  for (Value event : events)
+    if (awaitedExchange.insert(event).second)
+      wait(*compute, event, 0);
+  for (Value event : exchangeSends)
     wait(*compute, event, 0);
   exchangeArrivals.clear();
   exchangeSends.clear();

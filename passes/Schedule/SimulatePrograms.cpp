@@ -63,10 +63,10 @@ public:
   SimDevice run() {
     device.name = program.getSymName().str();
     device.microbatches = static_cast<int64_t>(program.getMicrobatches());
-    program.walk([&](exec::EventOp event) {
+    for (auto event : program.getBody().getOps<exec::EventOp>()) {
       events[event] = device.events.size();
       device.events.push_back({event.getName().str(), event.getOnce()});
-    });
+    }
     for (auto buffer : program.getBody().getOps<exec::BufferOp>()) {
       if (buffer.getSpace() != exec::Space::arena)
         continue;
@@ -74,11 +74,11 @@ public:
       device.buffers.push_back(
           {buffer.getName().str(), double(buffer.getSlotStride())});
     }
-    program.walk([&](exec::StreamOp stream) {
+    for (auto stream : program.getBody().getOps<exec::StreamOp>()) {
       SimStream &entry = device.streams.emplace_back();
       entry.name = stream.getName().str();
       addCommands(stream.getBody().front(), /*inLoop=*/false, entry);
-    });
+    }
     return std::move(device);
   }
 

@@ -105,6 +105,7 @@ LogicalResult FinalistJudge::simulatePlans() {
       return failure();
     SimOptions steps;
     steps.steps = simulatedSteps;
+    steps.keep_timeline = false;
     llvm::Expected<SimResult> result = simulate(*programs, steps);
     if (!result)
       return emitError(UnknownLoc::get(&context))

@@ -54,6 +54,9 @@ struct SimOptions {
   /// Smaller messages start when sent, larger ones when both ends are ready:
   /// the threshold that the runtime gives to UCX.
   double eager_bytes = 256 * 1024;
+  /// Whether the result has spans and transfers, for who asks for more than
+  /// times.
+  bool keep_timeline = true;
 };
 
 /// The error names, for each stream that never ends, what it waits for.

@@ -13,6 +13,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <string>
 
 using namespace autohet;
 using testing::ElementsAre;
@@ -143,6 +144,26 @@ TEST_F(GradientCells, LargeCellsAreCutIntoRowsOfTheirHolders) {
   EXPECT_THAT(rowsOf(16), ElementsAre(4, 3, 3));
   EXPECT_THAT(rowsOf(80), ElementsAre(5, 5)); // 53 bytes are too few
   EXPECT_THAT(rowsOf(81), ElementsAre(10));
+}
+
+/// A part for each holder of each cell would be many small messages.
+TEST_F(GradientCells, ManyHoldersDoNotCutACellIntoAsManyParts) {
+  constexpr int64_t tables = 10, holders = 12;
+  for (int64_t table = 0; table < tables; ++table)
+    for (int64_t rank = 0; rank < holders; ++rank)
+      trainBox(parameter("table" + std::to_string(table), {100, 4}), rank,
+               {0, 0}, {100, 4});
+  std::vector<Cell> cells = refine(parameters, 16);
+  // A share is 5/6 of a table, a quarter of it 20 5/6 rows.
+  EXPECT_EQ(cells.size(), size_t(5 * tables));
+  chooseOwners(cells, /*spread=*/true, std::nullopt);
+  std::map<int64_t, int64_t> owned;
+  for (const Cell &cell : cells) {
+    EXPECT_EQ(cell.box.sizes[0], 20);
+    owned[cell.owner] += cell.box.sizes[0];
+  }
+  for (int64_t rank = 0; rank < holders; ++rank)
+    EXPECT_NEAR(double(owned[rank]), 100. * tables / holders, 20 + 5. / 6);
 }
 
 /// Parts of rows and whole cells go by the holders' shares; who has none owns
