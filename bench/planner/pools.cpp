@@ -197,7 +197,8 @@ std::vector<Part> fourKinds(unsigned each) {
   return parts;
 }
 
-/// Samples a second of one kind a stage, or of the joint search.
+/// Samples a second of one kind a stage, or of the joint search; 0 where the
+/// model does not fit.
 double samplesPerSecond(llvm::ArrayRef<Part> parts, bool isJoint,
                         const UnitTable &table, int64_t batch) {
   PlannerOptions options;
@@ -222,6 +223,35 @@ double samplesPerSecond(llvm::ArrayRef<Part> parts, bool isJoint,
   return static_cast<double>(batch) / result->best.evaluation.step_s;
 }
 
+/// A rate, or that there is none.
+std::string rate(double samplesPerSecond) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (samplesPerSecond > 0)
+    os << llvm::format("%.2f", samplesPerSecond);
+  else
+    os << "none";
+  return text;
+}
+
+/// What kinds do together, and beside what each does alone: some may not even
+/// hold the model.
+std::string together(double samplesPerSecond, llvm::ArrayRef<double> alone) {
+  double sum = 0;
+  bool isAny = samplesPerSecond > 0;
+  for (double one : alone) {
+    sum += one;
+    isAny &= one > 0;
+  }
+  std::string text = rate(samplesPerSecond) + ", ratio ";
+  llvm::raw_string_ostream os(text);
+  if (isAny)
+    os << llvm::format("%.1f %%", 100 * samplesPerSecond / sum);
+  else
+    os << "none: the model does not fit everywhere";
+  return text;
+}
+
 void runH2(unsigned each) {
   // 80 layers of 8192, sequences of 4096: some 70B parameters.
   constexpr DecoderShape shape = {8192, 80, 4096, 32000, 28672, false, false};
@@ -230,29 +260,26 @@ void runH2(unsigned each) {
   for (bool isJoint : {false, true}) {
     llvm::outs() << (isJoint ? "joint" : "one kind a stage")
                  << ": samples/s alone:";
-    double sum = 0;
     std::vector<double> alone;
     for (const Part &part : parts) {
       // A quarter of the batch each, so that replicas are as busy.
       alone.push_back(samplesPerSecond({part}, isJoint, table, each));
-      sum += alone.back();
-      llvm::outs() << llvm::format(" %s %.2f", part.kind.name.c_str(),
-                                   alone.back());
+      llvm::outs() << " " << part.kind.name << " " << rate(alone.back());
       llvm::outs().flush();
     }
-    double together = samplesPerSecond(parts, isJoint, table, 4 * each);
-    llvm::outs() << llvm::format("; together %.2f: ratio %.1f %%\n", together,
-                                 100 * together / sum);
+    llvm::outs() << "; together "
+                 << together(samplesPerSecond(parts, isJoint, table, 4 * each),
+                             alone)
+                 << "\n";
     llvm::outs().flush();
     // Pairs of the joint search would take many minutes.
     for (size_t one = 0; !isJoint && one < parts.size(); ++one)
       for (size_t other = one + 1; other < parts.size(); ++other) {
         double both = samplesPerSecond({parts[one], parts[other]}, isJoint,
                                        table, 2 * each);
-        llvm::outs() << llvm::format("  %s + %s: %.2f, ratio %.1f %%\n",
-                                     parts[one].kind.name.c_str(),
-                                     parts[other].kind.name.c_str(), both,
-                                     100 * both / (alone[one] + alone[other]));
+        llvm::outs() << "  " << parts[one].kind.name << " + "
+                     << parts[other].kind.name << ": "
+                     << together(both, {alone[one], alone[other]}) << "\n";
         llvm::outs().flush();
       }
   }

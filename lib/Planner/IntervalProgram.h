@@ -84,6 +84,12 @@ public:
       double cutoff_s,
       llvm::function_ref<void(const std::vector<TemplateStage> &)> visit);
 
+  /// The same, counting stages and with each template's own whole microbatches;
+  /// 0 where that would take too long. Fills in the stages of the cheapest one.
+  double exactBound(StageTables &tables,
+                    const TemplateSearch::Interval &interval, double cutoff_s,
+                    std::vector<TemplateStage> &stages);
+
 private:
   /// What is to be least: the sum of times, unless those count for nothing, and
   /// of the microbatches that are charged, at a price each.
@@ -200,6 +206,37 @@ private:
              const Rest &rest, unsigned end);
   void readStages(const StageTables &tables,
                   std::vector<TemplateStage> &stages);
+  /// A way to run units [begin, …), without what passing on to it costs.
+  static constexpr unsigned noLabel = ~0u;
+  struct Label {
+    double cost_s = 0; ///< with the charge at the least period
+    double charge = 0; ///< microbatches
+    /// Until there is the longest stage: all times, and those of stages.
+    double behind_s = 0, stages_s = 0;
+    unsigned behind = noLabel;
+    uint16_t begin = 0, variant = 0; ///< of the first stage
+    uint16_t depth = 0;              ///< number of stages
+    bool has_longest = false;
+  };
+  bool passOn(StageTables &tables, unsigned cut, unsigned from, unsigned to,
+              unsigned index);
+  bool addStages(StageTables &tables, unsigned end, unsigned group,
+                 const Label &rest, unsigned behind);
+  double costOfBehind(const Label &rest) const;
+  double costOfEnd(const Label &rest, const StageTables::Variant &longest,
+                   unsigned begin, unsigned end) const;
+  bool addLabel(StageTables &tables, Label made, unsigned end);
+  std::vector<unsigned> &labelsOf(unsigned unit, unsigned group,
+                                  bool hasLongest) {
+    return labelsAt[(unit * groups + group) * 2 + hasLongest];
+  }
+  /// Whether a stage exchanges for too long.
+  bool isExcluded(unsigned variant, unsigned begin, unsigned end,
+                  bool isLong) const {
+    return limits.isSet() &&
+           (limits.ends(variant)[begin] < end ||
+            (isLong && limits.endsOfLong(variant)[begin] < end));
+  }
   State &stateAt(unsigned depth, unsigned unit, unsigned group,
                  bool hadLongest) {
     return layers[depth][(unit * groups + group) * 2 + hadLongest];
@@ -256,6 +293,11 @@ private:
   double best_s = 0;
   unsigned bestDepth = 0;
   State first = {};
+
+  std::vector<Label> labels;
+  std::vector<std::vector<unsigned>> labelsAt; ///< those that none is better
+  double leastWhole_s = 0;
+  unsigned firstLabel = noLabel;
 };
 
 } // namespace autohet

@@ -274,8 +274,9 @@ void JointSearch::solve(Part &part, bool isQuick) {
     problem.max_rounds = 1;
     problem.first_tolerance = quickTolerance;
   }
+  // Beside a part that is as low, each would wait for the other.
   for (const Part &other : parts)
-    if (other.is_solved)
+    if (other.is_solved && other.bound_s > part.bound_s)
       problem.enough_s = std::min(problem.enough_s, other.bound_s);
   startNear(part, problem);
   part.root = boundStep(*part.search, problem);

@@ -64,6 +64,8 @@ public:
     search.is_late = problem.is_late;
     std::vector<double> prices = startPrices(), bestPrices = prices;
     double tolerance = problem.first_tolerance;
+    // Whether prices are just those of the mixture.
+    bool isWanted = false;
     for (const Template &made : problem.known)
       addColumn(made);
     if (!problem.may_generate) {
@@ -101,15 +103,25 @@ public:
       // The same point again, only finer.
       double next =
           std::clamp(finer * apart, 0.3 * problem.tolerance, coarsest);
-      if (!isNew && round > 0 && tolerance <= problem.tolerance &&
-          gain < leastGain * problem.tolerance * result.bound_s)
+      bool isStuck =
+          !isNew && gain < leastGain * problem.tolerance * result.bound_s;
+      if (isStuck && !isWanted) {
+        // Small steps lead nowhere: there the mixture shows to be the best one,
+        // or there is a template that is better.
+        isWanted = true;
+        tolerance = std::min(next, tolerance);
+        prices = std::move(wanted);
+        continue;
+      }
+      if (isStuck && round > 0 && tolerance <= problem.tolerance)
         break;
       if (!isNew)
         next = std::min(next, tolerance / 4);
       if (next < 1e-5)
         break;
       tolerance = next;
-      prices = step(bestPrices, wanted);
+      isWanted = isWanted && !isNew;
+      prices = isWanted ? std::move(wanted) : step(bestPrices, wanted);
     }
     finish(bestPrices);
     return std::move(result);

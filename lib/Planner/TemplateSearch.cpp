@@ -21,6 +21,8 @@ static constexpr double countedRatio = 1.1;
 // What whole microbatches and later stages' exchanges add is asked for in
 // intervals up to this ratio.
 static constexpr double closerRatio = 1.05;
+// Templates are told apart one by one in intervals up to this ratio.
+static constexpr double exactRatio = 1.01;
 // An interval is split into so many.
 static constexpr unsigned splitInto = 5;
 // When time is up, bounds without stages are asked for in intervals up to this
@@ -260,6 +262,13 @@ TemplateSearch::cheapest(llvm::ArrayRef<Interval> intervals,
         bound + next.interval.low_s > enough_s)
       bound = std::max(
           bound, program.wholeBound(stageTables, next.interval, best_s, keep));
+    // Of what mixtures of templates hide, too.
+    if (bound < best_s * (1 - tolerance) && ratio <= exactRatio) {
+      bound = std::max(bound, program.exactBound(stageTables, next.interval,
+                                                 best_s, stages));
+      if (!stages.empty())
+        keep(stages);
+    }
     program.allowExchange();
     if (bound == never)
       continue;

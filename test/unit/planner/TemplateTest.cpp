@@ -82,11 +82,12 @@ TEST(PriceProblem, PrimalMeetsDual) {
 // stage has a microbatch of its own.
 static void
 compareWithBruteForce(int rounds, OptimizerKind optimizer,
-                      std::optional<PlanObjective> forwardOnly = std::nullopt) {
+                      std::optional<PlanObjective> forwardOnly = std::nullopt,
+                      unsigned maxUnits = 3, unsigned maxDevices = 4) {
   Random random(2);
   unsigned solved = 0, impossible = 0, tight = 0, loose = 0;
   for (int round = 0; round < rounds; ++round) {
-    Instance instance = test::makeInstance(random, 3, 4);
+    Instance instance = test::makeInstance(random, maxUnits, maxDevices);
     if (round % 2)
       instance.global_batch = 40 + random.below(100);
     if (forwardOnly) {
@@ -156,6 +157,12 @@ compareWithBruteForce(int rounds, OptimizerKind optimizer,
 
 TEST(TemplateSearch, BoundIsBelowBruteForce) {
   compareWithBruteForce(1200, OptimizerKind::AdamW);
+}
+
+// Deep pipelines drain early, and their whole microbatches are few.
+TEST(TemplateSearch, BoundIsBelowBruteForceInLongChains) {
+  compareWithBruteForce(300, OptimizerKind::SGD, std::nullopt, /*maxUnits=*/6,
+                        /*maxDevices=*/2);
 }
 
 TEST(TemplateSearch, BoundIsBelowBruteForceWithoutABackward) {
