@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <set>
 
 namespace autohet::runtime {
 
@@ -170,6 +171,24 @@ uint64_t agreeOnMost(const Program &program, const ah_worker_link &link,
   for (uint32_t peer = 1; peer < world; ++peer)
     transferNow(link, true, peer, 1, &value, sizeof value, what);
   return value;
+}
+
+std::vector<std::string> findCommonTexts(const Program &program,
+                                         const ah_worker_link &link,
+                                         const std::vector<std::string> &texts,
+                                         const char *what) {
+  std::set<std::string> mine(texts.begin(), texts.end());
+  std::vector<Piece> pieces;
+  for (const std::string &text : mine)
+    pieces.push_back({text, AH_U8, Box::whole({0}), {}});
+  std::map<std::string, uint32_t> ranks;
+  for (const Piece &piece : gatherPieces(program, link, pieces, what))
+    ++ranks[piece.name];
+  std::vector<std::string> common;
+  for (const std::string &text : mine)
+    if (ranks[text] == program.header().world_size)
+      common.push_back(text);
+  return common;
 }
 
 void writePieces(const std::string &path, const std::vector<Piece> &pieces,

@@ -41,6 +41,13 @@ std::vector<Piece> gatherPieces(const Program &program,
 uint64_t agreeOnMost(const Program &program, const ah_worker_link &link,
                      uint64_t value, const char *what);
 
+/// The texts that every rank has, on rank 0; the others get none. Every rank
+/// calls it, outside of steps.
+std::vector<std::string> findCommonTexts(const Program &program,
+                                         const ah_worker_link &link,
+                                         const std::vector<std::string> &texts,
+                                         const char *what);
+
 /// Puts pieces together and writes them (writeTensors), sorted by name; a
 /// tensor of which `aliases` has other names is there under each. Throws
 /// AH_ERROR_INTERNAL where an element is missing.

@@ -67,6 +67,9 @@ void InferenceRun::load(const std::string &folder) {
   std::vector<std::string> warnings = loadWeights(memory, weights);
   warnings.insert(warnings.end(), feeder->warnings().begin(),
                   feeder->warnings().end());
+  std::vector<std::string> unused =
+      findCommonTexts(program, link, feeder->unusedInputs(), "unused --inputs");
+  warnings.insert(warnings.end(), unused.begin(), unused.end());
   for (const std::string &warning : warnings)
     if (isFirstRank())
       fprintf(stderr, "warning: %s\n", warning.c_str());

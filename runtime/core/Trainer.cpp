@@ -203,6 +203,9 @@ void Trainer::load(const std::string &folder) {
   std::vector<std::string> warnings = loadWeights(memory, weights);
   warnings.insert(warnings.end(), training->warnings().begin(),
                   training->warnings().end());
+  std::vector<std::string> unused = findCommonTexts(
+      program, link, training->unusedInputs(), "unused --inputs");
+  warnings.insert(warnings.end(), unused.begin(), unused.end());
   for (const std::string &warning : warnings)
     if (isFirstRank())
       fprintf(stderr, "warning: %s\n", warning.c_str());

@@ -15,10 +15,6 @@ Feeder::Feeder(const Program &program, const FeedOptions &options)
     if (port.role == 1)
       labels = sources.back().get();
   }
-  // With several devices a tensor may be for another one.
-  if (program.header().world_size == 1)
-    for (std::string &text : unusedInputs())
-      texts.push_back(std::move(text));
 }
 
 std::unique_ptr<Source> Feeder::fromInputs(const ah_port &port) {

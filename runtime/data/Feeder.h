@@ -38,12 +38,14 @@ public:
   /// How many different global batches the files of `--inputs` hold.
   uint64_t fileBatches() const;
   const std::vector<std::string> &warnings() const { return texts; }
+  /// Tensors of `--inputs` that are for no input of this program, in words.
+  /// With several devices they may be for another one.
+  std::vector<std::string> unusedInputs() const;
 
 private:
   std::unique_ptr<Source> choose(const ah_port &port);
   std::unique_ptr<Source> chooseLabels(const ah_port &port);
   std::unique_ptr<Source> fromInputs(const ah_port &port);
-  std::vector<std::string> unusedInputs() const;
   std::string nearMisses() const;
   const ah_port *tokenPort() const;
   const std::shared_ptr<Text> &needText(const ah_port &port);

@@ -168,13 +168,19 @@ def not_a_number(checks: Checks, case: str, work: str) -> None:
 
 
 def left_out(checks: Checks, case: str, work: str) -> None:
-    """An input that a rule fills, and no file has, is named."""
+    """An input that a rule fills, and no file has, is named; so is a file that is for no input of any stage."""
     job = compile_stages(os.path.join(case, "model.onnx"), work, "masked", 1)
     ids = read_safetensors(os.path.join(case, "inputs.safetensors"))["input_ids"]
     path = os.path.join(work, "ids.npy")
     np.save(path, ids)
     output = tool("autohet-run", job, "--inputs", "input_ids=" + path)
     text = "input 'attention_mask' is not in --inputs: it is ones, as it was bound when compiling"
+    checks.equal(f"'{text}' in: {output}", text in output, True)
+    mask = os.path.join(work, "mask.npy")
+    np.save(mask, np.ones_like(ids))
+    output = tool("autohet-run", job, "--inputs", "input_ids=" + path, "--inputs", "attention_mask=" + mask, "--inputs", "mask=" + mask)
+    checks.equal(f"named in: {output}", output.count("warning: "), 1)
+    text = f"'{mask}': the program has no input 'mask'; it is not used"
     checks.equal(f"'{text}' in: {output}", text in output, True)
 
 
