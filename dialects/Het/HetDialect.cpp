@@ -157,11 +157,20 @@ LogicalResult HetDialect::verifyRegionResultAttribute(
 
 bool autohet::het::isBackward(Operation *op) { return op->hasAttr(kPhaseAttr); }
 
+/// Rounded towards zero; numbers beyond those of the type are its last one.
+static Attribute integerNear(Type type, double value) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  llvm::APSInt number(width, type.isUnsignedInteger() || width == 1);
+  bool isExact = false;
+  APFloat(value).convertToInteger(number, APFloat::rmTowardZero, &isExact);
+  return IntegerAttr::get(type, number);
+}
+
 Value autohet::het::createSplat(OpBuilder &builder, Location loc,
                                 RankedTensorType type, double value) {
   Type element = type.getElementType();
   Attribute scalar = isa<FloatType>(element)
                          ? Attribute(builder.getFloatAttr(element, value))
-                         : builder.getIntegerAttr(element, int64_t(value));
+                         : integerNear(element, value);
   return ConstantOp::create(builder, loc, DenseElementsAttr::get(type, scalar));
 }

@@ -12,6 +12,7 @@ the command that repeats it is printed. Exit status: 0 only if nothing was found
 
 import argparse
 import hashlib
+import json
 import os
 import pathlib
 import re
@@ -23,6 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # target: what its seeds look like, the largest input, and the part of --runs
 TARGETS = {
     "FuzzOnnx": (("*.onnx",), 1_600_000, 0.1),
+    "FuzzConfig": (("config.json", "configs/*.json"), 16_000, 0.3),
     "FuzzPlan": (("*.json", "*.plan"), 16_000, 1),
     "FuzzCluster": (("*.yaml", "*.yml", "hostfile*"), 8_000, 1),
     "FuzzJob": (("*.yaml", "*.yml"), 8_000, 1),
@@ -60,6 +62,12 @@ def seeds(target, folder):
         for kind, text in BLOCK.findall(page.read_text()):
             if f"*.{kind}" in patterns:
                 keep(text.encode())
+    if target == "FuzzConfig":
+        for path in (ROOT / "test/e2e/config").glob("*/case.json"):
+            keep(json.dumps(json.loads(path.read_text())["config"]).encode())
+        families = json.loads((ROOT / "test/e2e/config/defaults.json").read_text())
+        for family in families.values():
+            keep(json.dumps({**family["defaults"], **family["sizes"]}).encode())
     if target == "FuzzOnnx":
         for model in MODELS:
             made = folder.parent / model

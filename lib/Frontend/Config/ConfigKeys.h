@@ -17,6 +17,9 @@
 
 namespace autohet::config {
 
+/// Products of a few counts must stay within 64 bits.
+constexpr int64_t kLargestCount = int64_t(1) << 24;
+
 class ConfigKeys {
 public:
   /// `what` is the mapping in messages: "" for the file itself.
@@ -34,8 +37,7 @@ public:
   int64_t count(llvm::ArrayRef<llvm::StringRef> names,
                 std::optional<int64_t> fallback = std::nullopt,
                 int64_t minimum = 1) {
-    // Products of a few of them must stay within 64 bits.
-    return countBetween(minimum, int64_t(1) << 24, names, fallback);
+    return countBetween(minimum, kLargestCount, names, fallback);
   }
   /// A count of what is built one by one, as layers are.
   int64_t countOfParts(llvm::ArrayRef<llvm::StringRef> names,

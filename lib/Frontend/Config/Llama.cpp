@@ -183,8 +183,14 @@ struct MetaLlama : Llama {
                                     " heads, found " + llvm::Twine(keyHeads));
     // Two thirds of four times the width, in whole multiples.
     int64_t multiple = keys.count({"multiple_of"}, 256);
-    inner = int64_t(keys.number({"ffn_dim_multiplier"}, 1) *
-                    double(8 * hidden / 3));
+    double width =
+        keys.number({"ffn_dim_multiplier"}, 1) * double(8 * hidden / 3);
+    if (width >= 1 && width < double(kLargestCount))
+      inner = int64_t(width);
+    else
+      keys.refuse("ffn_dim_multiplier",
+                  "makes MLPs whose width is not from 1 to " +
+                      llvm::Twine(kLargestCount));
     inner = (inner + multiple - 1) / multiple * multiple;
     keys.requireFlag("use_scaled_rope", false);
     keys.ignore({"max_batch_size"});

@@ -202,10 +202,14 @@ Rotary readRotary(ConfigKeys &keys, int64_t headDim, int64_t longest,
     readScaling(inner, rotary);
     inner.finish();
   }
-  rotary.dims = int64_t(double(headDim) * part);
+  bool isPart = part >= 0 && part <= 1;
+  rotary.dims = isPart ? int64_t(double(headDim) * part) : 0;
   if (rotary.theta <= 1)
     keys.refuse(defaults.theta_key, "must be above 1");
-  if (rotary.dims < 2 || rotary.dims % 2 || rotary.dims > headDim)
+  if (!isPart)
+    keys.refuse(defaults.partial_key, "must be the part of a head that "
+                                      "rotates, a number from 0 to 1");
+  else if (rotary.dims < 2 || rotary.dims % 2)
     keys.refuse(
         defaults.partial_key,
         "makes " + llvm::Twine(rotary.dims) + " of " + llvm::Twine(headDim) +

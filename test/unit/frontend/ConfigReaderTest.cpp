@@ -264,6 +264,16 @@ TEST_F(ConfigReader, Refuses) {
                             "\"vocab_size\"")),
               HasSubstr("'rope_scaling' lists 1 factors, wanted one for each "
                         "of 4 pairs"));
+  // What is a count only once it is multiplied.
+  EXPECT_THAT(refuse(edited(llama, "\"vocab_size\"",
+                            "\"rope_scaling\": {\"partial_rotary_factor\": "
+                            "1e308}, \"vocab_size\"")),
+              HasSubstr("'partial_rotary_factor' must be the part of a head "
+                        "that rotates, a number from 0 to 1"));
+  EXPECT_THAT(refuse(R"({"dim": 64, "n_layers": 2, "n_heads": 4,
+                         "vocab_size": 32, "ffn_dim_multiplier": 1e300})"),
+              HasSubstr("'ffn_dim_multiplier' makes MLPs whose width is not "
+                        "from 1 to 16777216"));
   options.sequence_length = 2048;
   EXPECT_THAT(refuse(gpt2), HasSubstr("longer than the model's 1024"));
 }
