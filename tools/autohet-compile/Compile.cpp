@@ -14,6 +14,7 @@
 #include "Options/ModelOptions.h"
 #include "Options/Programs.h"
 #include "OutputFolder.h"
+#include "VisibleLabels.h"
 #include "WriteJob.h"
 
 #include "autohet/Dialect/Dist/Dist.h"
@@ -53,6 +54,7 @@ private:
   LogicalResult chooseTargets();
   LogicalResult refuseGpus();
   LogicalResult refuseVisibleLabels(func::FuncOp model);
+  void remarkVisibleLabels(func::FuncOp model);
   FailureOr<OwningOpRef<ModuleOp>> modelPhase(int64_t batch,
                                               bool differentiate);
   LogicalResult choosePlan();
@@ -282,8 +284,7 @@ FailureOr<OwningOpRef<ModuleOp>> Compiler::modelPhase(int64_t batch,
   return model;
 }
 
-/// Where every token sees the next one, a model that is trained to predict it
-/// learns to copy. What an ONNX file's labels are, only its user knows.
+/// A config says what kind of model it is.
 LogicalResult Compiler::refuseVisibleLabels(func::FuncOp model) {
   if (!options.modelFile.isConfig() || options.isObjectiveGiven ||
       options.inference || options.emit < Emit::Objects)
@@ -298,6 +299,21 @@ LogicalResult Compiler::refuseVisibleLabels(func::FuncOp model) {
       "tokens cannot be its labels; say what they are: "
       "--objective=masked (hidden tokens, as BERT is trained) or given "
       "(--labels of a run); causal trains on next tokens all the same");
+}
+
+/// What an ONNX file's labels are, only its user knows: they may come with
+/// `--labels` of a run.
+void Compiler::remarkVisibleLabels(func::FuncOp model) {
+  if (options.modelFile.isConfig() || options.isObjectiveGiven ||
+      options.emit < Emit::Objects || !hasLabelOfEachToken(model))
+    return;
+  if (Operation *attention = findVisibleFuture(model))
+    emitRemark(attention->getLoc())
+        << "neither this attention nor any other has a causal mask: every "
+           "token sees the next one, and a model that is trained on next "
+           "tokens, as by default, learns to copy them; say what its labels "
+           "are: --objective=masked (hidden tokens, as BERT is trained), given "
+           "(--labels of a run) or causal";
 }
 
 /// One differentiated model a distinct microbatch size; the plan's open
@@ -317,6 +333,8 @@ LogicalResult Compiler::buildModels() {
       replica.microbatch_size = size;
     if (failed(bindInputs(model, options.binds)))
       return failure();
+    if (!options.inference)
+      remarkVisibleLabels(model);
     model.setName("model_b" + std::to_string(size));
     models.insert({size, std::move(*built)});
   }
