@@ -174,7 +174,8 @@ FailureOr<std::optional<bool>> autohet::isCopy(InitializerOp a,
 FailureOr<OnnxParameters> OnnxParameters::analyze(func::FuncOp graph,
                                                   ArrayRef<std::string> ties,
                                                   ArrayRef<std::string> shared,
-                                                  bool inference) {
+                                                  bool inference,
+                                                  int64_t batch) {
   OnnxParameters result;
   result.inference = inference;
   if (auto names = graph->getAttrOfType<ArrayAttr>(onnx::kParametersAttr)) {
@@ -203,6 +204,9 @@ FailureOr<OnnxParameters> OnnxParameters::analyze(func::FuncOp graph,
     ++claims[parameter.name];
   }
   if (!inference && failed(result.linkRepeatedCalls(claims)))
+    return failure();
+  if (failed(result.findFills()) ||
+      (batch > 1 && failed(result.findRepeated(batch))))
     return failure();
   // A derived name that something else has too is no name.
   for (auto &[op, parameter] : result.parameters) {
@@ -321,18 +325,31 @@ void OnnxParameters::mentionEqualConstants() {
 // Uses
 //===----------------------------------------------------------------------===//
 
+/// The shape of a constant without its repetitions.
+static SmallVector<int64_t>
+shapeOnce(RankedTensorType type, const OnnxParameters::Parameter &parameter) {
+  SmallVector<int64_t> shape(type.getShape());
+  std::fill_n(shape.begin(), parameter.repeatedDims, 1);
+  return shape;
+}
+
 Value OnnxParameters::use(InitializerOp constant, OpBuilder &builder,
                           Location loc) {
   Parameter &asked = parameters[constant];
   InitializerOp original = asked.original ? asked.original : constant;
   Parameter &parameter = parameters[original];
   auto stored = cast<RankedTensorType>(original.getType());
-  SmallVector<int64_t> shape(stored.getShape());
+  if (parameter.fill)
+    return het::createSplat(builder, loc, stored, *parameter.fill);
+  SmallVector<int64_t> shape = shapeOnce(stored, parameter);
   if (parameter.transposed)
     std::reverse(shape.begin(), shape.end());
   Value value = het::ParameterOp::create(
       builder, loc, stored.clone(shape), parameter.name,
       /*trained=*/!listed || listed->contains(parameter.name));
+  if (parameter.repeatedDims)
+    return builder.createOrFold<het::BroadcastOp>(loc, value,
+                                                  stored.getShape());
   // From PyTorch's layout to the original's in the file, to this constant's.
   if (parameter.transposed != asked.copyIsTransposed)
     value = builder.createOrFold<het::TransposeOp>(loc, value,
@@ -362,6 +379,7 @@ void OnnxParameters::createSources(func::FuncOp function, OpBuilder &builder) {
     if (parameter.original || !used.contains(parameter.name))
       continue;
     auto constant = cast<InitializerOp>(op);
+    auto type = cast<RankedTensorType>(constant.getType());
     SmallVector<StringRef> aliases(parameter.aliases.begin(),
                                    parameter.aliases.end());
     het::WeightSourceOp::create(
@@ -369,6 +387,6 @@ void OnnxParameters::createSources(func::FuncOp function, OpBuilder &builder) {
         *constant.getOffset(), parameter.transposed, parameter.shared,
         /*untrained=*/false, /*reason=*/StringAttr(),
         aliases.empty() ? ArrayAttr() : builder.getStrArrayAttr(aliases),
-        constant.getType());
+        type.clone(shapeOnce(type, parameter)));
   }
 }

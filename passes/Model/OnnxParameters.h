@@ -49,12 +49,17 @@ public:
     /// Another constant that this one is a copy of, perhaps a transposed one.
     onnx::InitializerOp original;
     bool copyIsTransposed = false;
+    /// Leading dims along which the exporter has written the same again.
+    unsigned repeatedDims = 0;
+    /// The number that all elements are, where these are no parameter.
+    std::optional<float> fill;
   };
 
   /// `ties` are `NAME=OTHER`; names may be the file's or the derived ones.
+  /// `batch` is that of a file that fixes it, else 0.
   static mlir::FailureOr<OnnxParameters>
   analyze(mlir::func::FuncOp graph, llvm::ArrayRef<std::string> ties,
-          llvm::ArrayRef<std::string> shared, bool inference);
+          llvm::ArrayRef<std::string> shared, bool inference, int64_t batch);
 
   /// One use of the constant: its value, as the file has it.
   mlir::Value use(onnx::InitializerOp constant, mlir::OpBuilder &builder,
@@ -73,6 +78,13 @@ private:
                           llvm::StringRef other);
   /// `claims`: how many constants want a name.
   mlir::LogicalResult linkRepeatedCalls(llvm::StringMap<unsigned> &claims);
+  /// Constants that are only made to be written into.
+  mlir::LogicalResult findFills();
+  /// Constants that are written again for each sample of a fixed batch.
+  mlir::LogicalResult findRepeated(int64_t batch);
+  bool isListed(onnx::InitializerOp constant) const {
+    return listed && listed->contains(constant.getName());
+  }
   void mentionEqualConstants();
   mlir::LogicalResult nameAliases(mlir::func::FuncOp graph);
   void nameByModules(mlir::func::FuncOp graph, llvm::StringSet<> &taken);

@@ -42,6 +42,7 @@ struct OnnxToHet : autohet::impl::OnnxToHetBase<OnnxToHet> {
     addActivationHandlers(handlers);
     addLossHandlers(handlers);
     addOrderHandlers(handlers);
+    addScatterHandlers(handlers);
     addControlHandlers(handlers);
     addConvHandlers(handlers);
     addEinsumHandlers(handlers);
@@ -412,7 +413,9 @@ LogicalResult OnnxToHet::convert(func::FuncOp graph) {
   if (failed(findUnsupported(graph, handlers)) || failed(verifyOpsets(graph)) ||
       failed(bindDims(graph)))
     return failure();
-  auto parameters = OnnxParameters::analyze(graph, ties, shared, inference);
+  auto parameters = OnnxParameters::analyze(
+      graph, ties, shared, inference,
+      isOneSample || !batchSymbol.empty() ? 0 : batchSize);
   if (failed(parameters))
     return failure();
   auto function = createFunction(graph);

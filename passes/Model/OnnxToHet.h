@@ -177,6 +177,7 @@ void addElementwiseHandlers(OnnxHandlers &handlers); // OnnxElementwise.cpp
 void addActivationHandlers(OnnxHandlers &handlers);  // OnnxActivations.cpp
 void addLossHandlers(OnnxHandlers &handlers);        // OnnxLosses.cpp
 void addOrderHandlers(OnnxHandlers &handlers);       // OnnxOrder.cpp
+void addScatterHandlers(OnnxHandlers &handlers);     // OnnxScatter.cpp
 void addControlHandlers(OnnxHandlers &handlers);     // OnnxControl.cpp
 void addConvHandlers(OnnxHandlers &handlers);        // OnnxConv.cpp
 void addFunctionHandlers(OnnxHandlers &handlers);    // OnnxFunctions.cpp

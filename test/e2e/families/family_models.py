@@ -515,6 +515,25 @@ class RobertaEncoder(nn.Module):
         return self.head(torch.tanh(self.pooler((x * here).sum(1) / here.sum(1).clamp(min=1e-9))))
 
 
+class ExpandedLookups(nn.Module):
+    """What is looked up, or expanded, for each sample: places, one kind for all tokens, a token of its own."""
+
+    def __init__(self, s: Size) -> None:
+        super().__init__()
+        self.words, self.places = nn.Embedding(s.vocabulary, s.hidden), nn.Embedding(2 * s.length, s.hidden)
+        self.kinds, self.first = nn.Embedding(2, s.hidden), nn.Parameter(torch.zeros(1, 1, s.hidden))
+        self.block, self.head = VitBlock(s), nn.Linear(s.hidden, 5)
+        self.register_buffer("numbers", torch.arange(2 * s.length)[None], persistent=False)
+        self.register_buffer("kind", torch.zeros(1, 2 * s.length, dtype=torch.long), persistent=False)
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        batch, length = input_ids.shape
+        x = self.words(input_ids) + self.places(self.numbers[:, :length].expand(batch, length))
+        x = x + self.kinds(self.kind[:, :length].expand(batch, length))
+        x = torch.cat([self.first.expand(batch, -1, -1), x], 1)
+        return self.head(self.block(x)[:, 0])
+
+
 class Vit(nn.Module):
     """Patches as floats, a class token before them; no token anywhere."""
 
@@ -638,6 +657,7 @@ def families() -> Dict[str, Family]:
         "t5-encoder": Family(T5Encoder, padded_ids, classes),
         "roberta-classify": Family(lambda s: RobertaEncoder(s, "first", 5), padded_ids, classes),
         "roberta-regress": Family(lambda s: RobertaEncoder(s, "mean", 3), padded_ids, numbers, loss="mse"),
+        "expanded-lookups": Family(ExpandedLookups, ids, classes),
         "vit": Family(Vit, lambda s: {"pixels": torch.randn(s.batch, s.length, 12)}, classes),
         "vit-patches": Family(PatchVit, lambda s: {"pixels": torch.randn(s.batch, 3, 4, 4 * s.length)}, classes),
         "speech": Family(Speech, lambda s: {"sound": torch.randn(s.batch, 6, 2 * s.length)}, classes),

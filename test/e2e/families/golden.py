@@ -40,9 +40,15 @@ def fill(model: nn.Module) -> None:
 
 
 def is_part(values: np.ndarray, whole: np.ndarray) -> bool:
-    """Whether `values` are the first rows of a table, in whatever shape."""
-    flat = whole.reshape(-1)
-    return values.dtype == np.float32 and values.size > 1 and np.array_equal(values.reshape(-1), flat[: values.size])
+    """Whether `values` are the first elements of a table, in whatever shape, or some of its rows."""
+    if values.dtype != np.float32 or values.size < 2:
+        return False
+    if np.array_equal(values.reshape(-1), whole.reshape(-1)[: values.size]):
+        return True
+    rows = {row.tobytes() for row in whole.reshape(-1, whole.shape[-1])}
+    return values.ndim > 1 and values.shape[-1] == whole.shape[-1] and all(
+        row.tobytes() in rows for row in values.reshape(-1, values.shape[-1])
+    )
 
 
 class Golden:
@@ -178,7 +184,7 @@ class Golden:
         tables = sorted(name for name, values in constants.items() if any(is_part(values, buffer) for buffer in buffers))
         reshaped = sorted(
             match["parameter"] for name, match in found.items()
-            if match["how"] == "same" and constants[name].shape != self.start[match["parameter"]].shape
+            if match["how"] == "same" and "repeated" not in match and constants[name].shape != self.start[match["parameter"]].shape
         )  # fmt: skip
         gradients = {n: self.expected.get("grad." + n) for n in self.start}
         zero = [n for n, g in gradients.items() if g is not None and float(g.abs().max()) < 1e-7]
@@ -193,17 +199,25 @@ class Golden:
         }  # fmt: skip
 
     def _match(self, values: np.ndarray) -> Optional[Dict[str, Any]]:
+        once = values  # of what is the same for each sample, or each token
+        for dim in range(values.ndim - 1):
+            first = once.take([0], axis=dim)
+            if not np.array_equal(np.broadcast_to(first, once.shape), once):
+                break
+            once = first
         for name, tensor in self.start.items():
             parameter = tensor.numpy()
             if values.shape == parameter.shape and np.array_equal(values, parameter):
                 return {"parameter": name, "how": "same"}
-            if values.size == parameter.size and np.array_equal(values.reshape(-1), parameter.reshape(-1)):
-                return {"parameter": name, "how": "same"}
             if parameter.ndim == 2 and values.shape == parameter.T.shape and np.array_equal(values, parameter.T):
                 return {"parameter": name, "how": "transposed"}
-            if parameter.ndim == 2 and values.ndim >= 2 and values.shape[-1] == parameter.shape[1]:
+            if values.size == parameter.size and np.array_equal(values.reshape(-1), parameter.reshape(-1)):
+                return {"parameter": name, "how": "same"}
+            if once.size < values.size and once.shape == parameter.shape and np.array_equal(once, parameter):
+                return {"parameter": name, "how": "same", "repeated": True}
+            if parameter.ndim == 2 and once.ndim >= 2 and once.shape[-1] == parameter.shape[1]:
                 lookup = {row.tobytes(): i for i, row in enumerate(parameter)}
-                rows = [lookup.get(row.tobytes()) for row in values.reshape(-1, values.shape[-1])]
+                rows = [lookup.get(row.tobytes()) for row in once.reshape(-1, once.shape[-1])]
                 if None not in rows and len(set(rows)) == len(rows):
                     return {"parameter": name, "how": "rows", "rows": rows}
         return None

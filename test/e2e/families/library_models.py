@@ -72,6 +72,14 @@ def filled_up(size: Size) -> Dict[str, Tensor]:
     return {**given, "input_ids": given["input_ids"].clamp(min=1) * given["attention_mask"]}
 
 
+# Buffers that look like parameters: sines that are added to hidden states, and what a router adds before it chooses.
+BUFFERS = {
+    "xglm": ("model.model.embed_positions.weights",),
+    "ctrl": ("model.transformer.pos_encoding",),
+    "deepseek-v3": ("model.model.layers.1.mlp.gate.e_score_correction_bias",),
+}
+
+
 def library_families() -> Dict[str, Family]:
     result = {}
     for name, kind, config in [
@@ -121,10 +129,14 @@ def library_families() -> Dict[str, Family]:
         for attention in ("sdpa", "eager"):
             # Score caps, gpt-neo, mpt ... have their own.
             if (attention, name) in (("sdpa", "bloom"), ("sdpa", "gemma2"), ("sdpa", "mpt"), ("sdpa", "gpt-neo"), ("sdpa", "gptj"), ("sdpa", "codegen"),
-                                     ("sdpa", "ctrl"), ("sdpa", "gpt-oss")):
+                                     ("sdpa", "ctrl"), ("sdpa", "gpt-oss"), ("sdpa", "xglm")):
                 continue
-            result[f"hf-{name}-{attention}"] = Family(hugging_face(kind, LM, attention, **config), words(ids), classes)
-        result[f"hf-{name}-padded"] = Family(hugging_face(kind, LM, attention, **config), words(padded_ids), classes)
+            result[f"hf-{name}-{attention}"] = Family(
+                hugging_face(kind, LM, attention, **config), words(ids), classes, tables=BUFFERS.get(name, ())
+            )
+        result[f"hf-{name}-padded"] = Family(
+            hugging_face(kind, LM, attention, **config), words(padded_ids), classes, tables=BUFFERS.get(name, ())
+        )
     for name, kind, config in [
         ("roberta", "roberta", dict(type_vocab_size=1)),
         ("distilbert", "distilbert", dict(dim=32, n_layers=2, n_heads=4, hidden_dim=64)),
@@ -134,8 +146,7 @@ def library_families() -> Dict[str, Family]:
         ("bert", "bert", dict()),
         ("camembert", "camembert", dict(type_vocab_size=1)),
         ("xlm-roberta", "xlm-roberta", dict(type_vocab_size=1)),
-        ("mobilebert", "mobilebert", dict(embedding_size=16, true_hidden_size=32, intra_bottleneck_size=16,
-                                          num_feedforward_networks=2)),
+        ("mobilebert", "mobilebert", dict(embedding_size=16, intra_bottleneck_size=16, num_feedforward_networks=2)),
         ("squeezebert", "squeezebert", dict(embedding_size=32, q_groups=1, k_groups=1, v_groups=1, post_attention_groups=1,
                                             intermediate_groups=1, output_groups=1)),
         ("megatron-bert", "megatron-bert", dict()),

@@ -33,6 +33,7 @@ CASES = [
     ("bloom", "dynamo", 25, True),
     ("t5-encoder", "autohet", 23, True),
     ("roberta-regress", "torchscript", 16, True),
+    ("expanded-lookups", "dynamo", 18, False),
     ("vit", "dynamo", 20, True),
     ("vit-patches", "torchscript", 17, True),
     ("speech", "dynamo", 23, True),
