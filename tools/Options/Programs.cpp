@@ -136,3 +136,27 @@ std::vector<std::string> autohet::findShortages(ModuleOp programs,
   }
   return shortages;
 }
+
+void MemoryExcess::add(const PlannedStep &planned, ModuleOp programs,
+                       const Cluster &cluster) {
+  for (const DeviceEvaluation &entry : planned.evaluation.devices) {
+    auto program = programs.lookupSymbol<exec::ProgramOp>(
+        cluster.devices()[entry.device].name);
+    const MemoryNeed &need = entry.memory;
+    double variable = need.activation_bytes + need.workspace_bytes;
+    if (variable <= 0)
+      continue;
+    double factor =
+        1 + (double(program.getTotalBytes()) - need.total()) / variable;
+    for (unsigned unit :
+         planned.resolved.replicas[entry.replica].stages[entry.stage].units)
+      factors[unit] = std::max(factors[unit], factor);
+  }
+}
+
+void MemoryExcess::correct(UnitTable &estimates) const {
+  for (auto [unit, factor] : llvm::zip_equal(estimates.units, factors)) {
+    unit.activations *= factor;
+    unit.workspace *= factor;
+  }
+}

@@ -6,6 +6,7 @@
 #include "autohet/Cluster/Cluster.h"
 #include "autohet/Passes/Model/ModelFile.h"
 #include "autohet/Plan/Plan.h"
+#include "autohet/Planner/Planner.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -53,6 +54,29 @@ constexpr llvm::StringLiteral kMoreThanItsMemory = " more than its ";
 std::vector<std::string> findShortages(mlir::ModuleOp programs,
                                        const Plan &plan,
                                        const Cluster &cluster);
+
+/// Plans that are tried before none is said to fit: each corrects the estimates
+/// for the next one.
+constexpr unsigned kMaxPlans = 10;
+
+/// How much more memory than estimated plans' programs turned out to need.
+class MemoryExcess {
+public:
+  explicit MemoryExcess(const UnitTable &estimates)
+      : factors(estimates.units.size(), 1) {}
+
+  /// Of a plan that was made with the estimates.
+  void add(const PlannedStep &planned, mlir::ModuleOp programs,
+           const Cluster &cluster);
+
+  /// Units whose stage turned out larger than estimated get the excess in
+  /// proportion, so that the search will not choose the same plan again. What
+  /// was estimated too large stays: the next plan may be another case.
+  void correct(UnitTable &estimates) const;
+
+private:
+  std::vector<double> factors; ///< of each unit's activations and temporaries
+};
 
 } // namespace autohet
 

@@ -73,7 +73,6 @@ private:
   LogicalResult schedulePhase();
   LogicalResult placeAndSchedule();
   void printDecisions();
-  void correctEstimates();
   LogicalResult simulatePrograms();
 
   //===--- helpers ---===//
@@ -104,9 +103,6 @@ private:
   llvm::StringMap<cpu::TargetOptions> targets; ///< by device name
   KernelSet kernels;
 };
-
-/// Plans that are tried: each corrects the estimates for the next one.
-constexpr unsigned kMaxPlans = 10;
 
 //===----------------------------------------------------------------------===//
 // Cluster and plan
@@ -444,31 +440,6 @@ LogicalResult Compiler::schedulePhase() {
   return planMemory(*module);
 }
 
-/// Units whose stage turned out larger than estimated get the excess in
-/// proportion, so that the search will not choose the same plan again. What was
-/// estimated too large stays: the next plan may be another case.
-void Compiler::correctEstimates() {
-  std::vector<double> factors(estimates.units.size(), 1);
-  for (const DeviceEvaluation &entry : planned.best.evaluation.devices) {
-    auto program = module->lookupSymbol<exec::ProgramOp>(
-        cluster->devices()[entry.device].name);
-    const MemoryNeed &need = entry.memory;
-    double variable = need.activation_bytes + need.workspace_bytes;
-    if (variable <= 0)
-      continue;
-    double factor =
-        1 + (double(program.getTotalBytes()) - need.total()) / variable;
-    for (unsigned unit : planned.best.resolved.replicas[entry.replica]
-                             .stages[entry.stage]
-                             .units)
-      factors[unit] = std::max(factors[unit], factor);
-  }
-  for (auto [unit, factor] : llvm::zip_equal(estimates.units, factors)) {
-    unit.activations *= factor;
-    unit.workspace *= factor;
-  }
-}
-
 /// From a plan to programs that fit. The planner estimates memory; where the
 /// programs need more than their devices have, the estimate is corrected by
 /// what they need, and the search goes on. A pinned plan is refused.
@@ -495,7 +466,9 @@ LogicalResult Compiler::placeAndSchedule() {
       emitWarning(unknown,
                   "plan " + llvm::Twine(attempt) +
                       " does not fit, another one is sought: " + shortage);
-    correctEstimates();
+    MemoryExcess excess(estimates);
+    excess.add(planned.best, *module, *cluster);
+    excess.correct(estimates);
     if (failed(searchPlan()))
       return failure();
   }

@@ -47,7 +47,11 @@ unsigned FinalistJudge::count() const {
   return std::max(options.finalists.value_or(usual), options.measureTop);
 }
 
-size_t FinalistJudge::choose(llvm::ArrayRef<PlannedStep> plans) {
+size_t FinalistJudge::choose(llvm::ArrayRef<PlannedStep> plans,
+                             const UnitTable &estimates) {
+  finalists.clear();
+  lacking.clear();
+  excess.emplace(estimates);
   for (const PlannedStep &step :
        plans.take_front(std::min<size_t>(count(), plans.size())))
     finalists.push_back({step, {}, {}, ""});
@@ -67,16 +71,16 @@ size_t FinalistJudge::choose(llvm::ArrayRef<PlannedStep> plans) {
   auto best = llvm::min_element(finalists, [&](const auto &a, const auto &b) {
     return seconds(a) < seconds(b);
   });
-  if (!best->why_not.empty())
-    emitWarning(UnknownLoc::get(&context))
-        << "no finalist's programs fit: " << best->why_not;
+  chosen_s = seconds(*best);
   return best - finalists.begin();
 }
 
-void FinalistJudge::take(PlanTextFacts &facts) {
-  facts.finalists = std::move(finalists);
+PlanTextFacts FinalistJudge::facts() const {
+  PlanTextFacts facts;
+  facts.finalists = finalists;
   facts.simulating_s = simulating_s;
   facts.measuring_s = measuring_s;
+  return facts;
 }
 
 //===----------------------------------------------------------------------===//
@@ -97,8 +101,13 @@ LogicalResult FinalistJudge::simulatePlans() {
         mlir::failed(planMemory(**module, Verifier::None)))
       return failure();
     std::vector<std::string> shortages = findShortages(**module, plan, cluster);
-    if (!shortages.empty())
+    if (!shortages.empty()) {
       finalist.why_not = shortages.front();
+      if (&finalist == &finalists.front()) {
+        excess->add(finalist.step, **module, cluster);
+        lacking = std::move(shortages);
+      }
+    }
     FailureOr<SimProgram> programs =
         simProgramOf(**module, cluster, SimDetail::Times);
     if (mlir::failed(programs))
@@ -115,7 +124,7 @@ LogicalResult FinalistJudge::simulatePlans() {
              << llvm::toString(result.takeError());
     finalist.simulated_s = result->step_s.back();
   }
-  simulating_s = now() - begin_s;
+  simulating_s += now() - begin_s;
   return success();
 }
 
@@ -237,6 +246,6 @@ LogicalResult FinalistJudge::measurePlans() {
     llvm::sort(job.step_s);
     job.finalist.measured_s = job.step_s[job.step_s.size() / 2];
   }
-  measuring_s = now() - begin_s;
+  measuring_s += now() - begin_s;
   return success();
 }

@@ -9,6 +9,7 @@
 #ifndef AUTOHET_TOOLS_PLAN_FINALISTS_H
 #define AUTOHET_TOOLS_PLAN_FINALISTS_H
 
+#include "Options/Programs.h"
 #include "Plan.h"
 
 namespace autohet {
@@ -25,13 +26,20 @@ public:
   /// How many plans are looked at.
   unsigned count() const;
 
-  /// The number of the plan to take. After failures, which are diagnostics, it
-  /// is any.
-  size_t choose(llvm::ArrayRef<PlannedStep> plans);
+  /// The number of the plan to take, made with these estimates. After failures,
+  /// which are diagnostics, it is any.
+  size_t choose(llvm::ArrayRef<PlannedStep> plans, const UnitTable &estimates);
 
   bool hasFailed() const { return failed; }
-  /// Moves what was found to the report's facts.
-  void take(PlanTextFacts &facts);
+  /// What the first plan lacks, a text a device; nothing where it fits.
+  llvm::ArrayRef<std::string> shortages() const { return lacking; }
+  /// A step of the plan that was chosen, measured or simulated; infinity where
+  /// no plan fits.
+  double chosenSeconds() const { return chosen_s; }
+  /// By what its programs exceed their estimates then.
+  const MemoryExcess &memoryExcess() const { return *excess; }
+  /// What was found, for the report.
+  PlanTextFacts facts() const;
 
 private:
   mlir::LogicalResult simulatePlans();
@@ -43,6 +51,9 @@ private:
   const Cluster &cluster;
   mlir::MLIRContext &context;
   std::vector<Finalist> finalists;
+  std::optional<MemoryExcess> excess;
+  std::vector<std::string> lacking;
+  double chosen_s = 0;
   double simulating_s = 0, measuring_s = 0;
   bool failed = false;
 };

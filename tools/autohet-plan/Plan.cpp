@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 using namespace mlir;
 using namespace autohet;
@@ -223,6 +224,59 @@ FailureOr<PlannerResult> judge(const PlanOptions &options,
                    microbatchSize, options.planner.objective);
 }
 
+/// The best plan of which the programs fit, too. The search estimates memory;
+/// where the plan that it likes best does not fit, it goes on with better
+/// estimates.
+FailureOr<PlannerResult>
+searchForFitting(PlannerOptions planner, const UnitTable &units,
+                 const Cluster &cluster, FinalistJudge &finalists,
+                 PlanTextFacts &facts, MLIRContext &context) {
+  UnitTable estimates = units;
+  if (finalists.count() > 0)
+    planner.choose_finalist = [&](llvm::ArrayRef<PlannedStep> plans) {
+      return finalists.choose(plans, estimates);
+    };
+  FailureOr<PlannerResult> best = failure();
+  double best_s = std::numeric_limits<double>::infinity();
+  // Larger estimates may leave out what would fit: theirs are no bounds.
+  double bound_s = best_s, effort_s = 0;
+  for (unsigned attempt = 1;; ++attempt) {
+    llvm::Expected<PlannerResult> found =
+        planCluster(estimates, cluster, planner);
+    if (!found && failed(best))
+      return emitProblem(context, found.takeError());
+    if (!found) {
+      llvm::consumeError(found.takeError()); // no other one fits
+      break;
+    }
+    if (finalists.hasFailed())
+      return failure();
+    bound_s = std::min(bound_s, found->lower_bound_s);
+    effort_s += found->effort.seconds;
+    if (finalists.chosenSeconds() < best_s) {
+      best = std::move(*found);
+      best_s = finalists.chosenSeconds();
+      facts = finalists.facts();
+    }
+    bool isLast = attempt == kMaxPlans;
+    for (const std::string &shortage : finalists.shortages())
+      if (!isLast)
+        emitWarning(UnknownLoc::get(&context))
+            << "plan " << attempt
+            << " does not fit, another one is sought: " << shortage;
+      else if (failed(best))
+        emitError(UnknownLoc::get(&context)) << shortage;
+    if (isLast || finalists.shortages().empty())
+      break;
+    finalists.memoryExcess().correct(estimates);
+  }
+  if (succeeded(best)) {
+    best->lower_bound_s = bound_s;
+    best->effort.seconds = effort_s;
+  }
+  return best;
+}
+
 /// A plan whose programs a device cannot hold is no alternative.
 void dropUnfit(std::vector<PlannedStep> &alternatives,
                ArrayRef<Finalist> finalists) {
@@ -265,16 +319,17 @@ LogicalResult autohet::plan(const PlanOptions &options, MLIRContext &context) {
   FinalistJudge finalists(options, *cluster, context);
   if (llvm::Error problem = finalists.checkMeasuring())
     return emitProblem(context, std::move(problem));
-  if (finalists.count() > 0) {
+  if (finalists.count() > 0)
     planner.max_alternatives =
         std::max(planner.max_alternatives, finalists.count() - 1);
-    planner.choose_finalist = [&](llvm::ArrayRef<PlannedStep> plans) {
-      return finalists.choose(plans);
-    };
-  }
   FailureOr<PlannerResult> result;
   std::optional<ReplanResult> replanned;
+  PlanTextFacts facts;
   if (!options.from.empty()) {
+    if (finalists.count() > 0)
+      planner.choose_finalist = [&](llvm::ArrayRef<PlannedStep> plans) {
+        return finalists.choose(plans, model->units);
+      };
     Cluster left;
     FailureOr<ReplanResult> found =
         replanFrom(options, planner, *model, *cluster, left, context);
@@ -288,19 +343,23 @@ LogicalResult autohet::plan(const PlanOptions &options, MLIRContext &context) {
     if (failed(result))
       return failure();
     if (finalists.count() > 0)
-      finalists.choose(result->best);
+      finalists.choose(result->best, model->units);
   } else {
-    llvm::Expected<PlannerResult> found =
-        planCluster(model->units, *cluster, planner);
-    if (!found)
-      return emitProblem(context, found.takeError());
-    result = std::move(*found);
+    result = searchForFitting(planner, model->units, *cluster, finalists, facts,
+                              context);
+    if (failed(result))
+      return failure();
   }
 
   if (finalists.hasFailed())
     return failure();
-  PlanTextFacts facts;
-  finalists.take(facts);
+  // Such plans are not sought again.
+  if (!options.from.empty() || !options.plan.empty()) {
+    facts = finalists.facts();
+    if (std::isinf(finalists.chosenSeconds()))
+      emitWarning(UnknownLoc::get(&context))
+          << "the plan does not fit: " << facts.finalists.front().why_not;
+  }
   dropUnfit(result->alternatives, facts.finalists);
   return report(options, *result, model->units, *cluster, model->tokens,
                 context, std::move(facts), replanned ? &*replanned : nullptr);
