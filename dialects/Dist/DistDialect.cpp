@@ -176,6 +176,27 @@ LogicalResult RecvOp::verify() {
                         int64_t(getChannel()));
 }
 
+std::optional<int64_t> autohet::dist::findRun(ArrayRef<int64_t> wholeOffsets,
+                                              ArrayRef<int64_t> wholeSizes,
+                                              ArrayRef<int64_t> boxOffsets,
+                                              ArrayRef<int64_t> boxSizes,
+                                              Type element) {
+  if (wholeSizes.empty())
+    return 0;
+  int64_t first = boxOffsets.front() - wholeOffsets.front();
+  if (first < 0 || first + boxSizes.front() > wholeSizes.front() ||
+      boxOffsets.drop_front() != wholeOffsets.drop_front() ||
+      boxSizes.drop_front() != wholeSizes.drop_front())
+    return std::nullopt;
+  int64_t bytes =
+      first * std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
+  for (int64_t size : wholeSizes.drop_front())
+    bytes *= size;
+  if (bytes % kRunAlignment != 0)
+    return std::nullopt;
+  return bytes;
+}
+
 LogicalResult LocalGradientOp::verify() {
   return het::verifyBox(*this, getType(), getOffsets(), getGlobalShape());
 }

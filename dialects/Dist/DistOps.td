@@ -160,7 +160,8 @@ def Dist_LocalGradientOp : Dist_Op<"local_gradient"> {
   let summary = "The gradient that this device has summed over its microbatches";
   let description = [{
     Of the box of the parameter `name` that starts at `offsets` of a whole of
-    shape `global_shape`: what the `het.gradient` ops of the same box added up.
+    shape `global_shape`: what the `het.gradient` ops of the same box added up,
+    or of one that this is a run of rows of, at a multiple of 64 bytes.
 
     Constraints: (C1) the box lies within the whole.
 
@@ -222,18 +223,23 @@ def Dist_StoreParameterOp : Dist_Op<"store_parameter"> {
   let summary = "Puts new bytes into the box that this device computes with";
   let description = [{
     `value` is the whole new content of the device's box at `offsets` of the
-    parameter: its own update, or the owners' slices put together.
+    parameter: its own update, or the owners' slices put together. With `rows`
+    it is that of a run of the box's rows, at a multiple of 64 bytes: one slice,
+    which goes where it belongs by itself.
 
     Constraints: (C1) the box lies within the whole.
 
     Example:
     ```mlir
     dist.store_parameter "wte.weight" %p at [0, 0] of [101, 48] : tensor<101x48xf32>
+    dist.store_parameter "wte.weight" rows %q at [64, 0] of [101, 48] : tensor<37x48xf32>
     ```
   }];
-  let arguments = (ins StrAttr:$name, Het_Tensor:$value, DenseI64ArrayAttr:$offsets,
-    DenseI64ArrayAttr:$global_shape);
-  let assemblyFormat = "$name $value `at` $offsets `of` $global_shape attr-dict `:` type($value)";
+  let arguments = (ins StrAttr:$name, UnitAttr:$rows, Het_Tensor:$value,
+    DenseI64ArrayAttr:$offsets, DenseI64ArrayAttr:$global_shape);
+  let assemblyFormat = [{
+    $name (`rows` $rows^)? $value `at` $offsets `of` $global_shape attr-dict `:` type($value)
+  }];
   let hasVerifier = 1;
 }
 

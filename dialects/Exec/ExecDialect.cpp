@@ -122,6 +122,42 @@ LogicalResult BufferOp::verify() {
     return emitOpError("must start at a multiple of ")
            << kBufferAlignment << " bytes, but starts at "
            << int64_t(*getOffset());
+  return verifyPart();
+}
+
+// buffer_c3
+LogicalResult BufferOp::verifyPart() {
+  if (!getWhole() || !getWithin()) {
+    if (getWhole() || getWithin())
+      return emitOpError("is a part of a buffer, or it starts within one, but "
+                         "the other is not said");
+    return success();
+  }
+  int64_t within = *getWithin();
+  if (within < 0 || within % kBufferAlignment != 0)
+    return emitOpError("must start at a multiple of ")
+           << kBufferAlignment << " bytes of the whole, but starts at "
+           << within;
+  int64_t end = within + getType().getSizeInBytes(),
+          bytes = cast<BufferType>(getWhole().getType()).getSizeInBytes();
+  if (end > bytes)
+    return emitOpError("ends at byte ")
+           << end << " of a buffer of " << bytes << " bytes";
+  auto whole = getWhole().getDefiningOp<BufferOp>();
+  if (!whole)
+    return success();
+  if (whole.getSpace() != getSpace() || getSpace() == Space::arena)
+    return emitOpError("lies in the ")
+           << stringifySpace(getSpace())
+           << " space as a part of a buffer in the "
+           << stringifySpace(whole.getSpace())
+           << " space, wanted one space that is not the arena";
+  if (whole.getSlots() != 1 || getSlots() != 1)
+    return emitOpError("has ")
+           << int64_t(getSlots()) << " slots as a part of a buffer of "
+           << int64_t(whole.getSlots()) << ", wanted one of one";
+  if (whole.getWhole())
+    return emitOpError("is a part of a part");
   return success();
 }
 

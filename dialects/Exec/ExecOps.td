@@ -109,27 +109,40 @@ def Exec_BufferOp : Exec_Op<"buffer"> {
   let summary = "Declares memory";
   let description = [{
     `slots` copies of one tensor, `offset` bytes into its space once
-    `exec-plan-memory` has run.
+    `exec-plan-memory` has run. With `whole`, no memory of its own but a part of
+    another buffer's, `within` bytes into that.
 
     Constraints:
     - (C1) at least one slot, and at most 2^48 bytes in all;
-    - (C2) an offset, where given, is a multiple of 64 and at most 2^48.
+    - (C2) an offset, where given, is a multiple of 64 and at most 2^48;
+    - (C3) a part lies, at a multiple of 64 bytes, within a buffer of its space
+      that is no part itself; both have one slot, and neither is in the arena,
+      whose buffers have lives.
 
     Example:
     ```mlir
     %x = exec.buffer "block0.out" arena slots 2 : !exec.buffer<tensor<2x12x48xf32>>
+    %w = exec.buffer "w" parameter : !exec.buffer<tensor<12x48xf32>>
+    %r = exec.buffer "w.rows" parameter in %w : !exec.buffer<tensor<12x48xf32>> from 768 : !exec.buffer<tensor<4x48xf32>>
     ```
   }];
   let arguments = (ins StrAttr:$name, Exec_SpaceAttr:$space,
-    DefaultValuedAttr<I64Attr, "1">:$slots, OptionalAttr<I64Attr>:$offset);
+    DefaultValuedAttr<I64Attr, "1">:$slots, OptionalAttr<I64Attr>:$offset,
+    Optional<Exec_BufferType>:$whole, OptionalAttr<I64Attr>:$within);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::llvm::StringRef":$name,
+      "Space":$space, "int64_t":$slots, "::mlir::IntegerAttr":$offset), [{
+    build($_builder, $_state, result, name, space, slots, offset, Value(), IntegerAttr());
+  }]>];
   let results = (outs Exec_BufferType:$result);
   let assemblyFormat = [{
-    $name $space (`slots` $slots^)? (`at` $offset^)? attr-dict `:` type($result)
+    $name $space (`slots` $slots^)? (`at` $offset^)?
+    (`in` $whole^ `:` type($whole) `from` $within)? attr-dict `:` type($result)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Bytes from slot to slot: the payload, rounded up to a cache line.
     int64_t getSlotStride();
+    ::llvm::LogicalResult verifyPart();
   }];
 }
 

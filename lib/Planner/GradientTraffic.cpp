@@ -40,10 +40,6 @@ Ownership::Ownership(const ResolvedPlan &plan, llvm::StringRef stateOwner,
     }
     group = place->second;
   }
-  trained_bytes.resize(holders.size());
-  for (auto [parameter, group] :
-       llvm::zip_equal(costs.units().parameters, groups))
-    trained_bytes[group] += parameter.trained ? parameter.bytes : 0;
   owners.resize(holders.size());
   for (auto [all, owner] : llvm::zip_equal(holders, owners)) {
     double &share = shares.emplace_back();
@@ -51,6 +47,9 @@ Ownership::Ownership(const ResolvedPlan &plan, llvm::StringRef stateOwner,
       share += static_cast<double>(stageOf(holder).state_share);
     areEven &= llvm::all_equal(llvm::map_range(all, [&](const Holder &holder) {
       return stageOf(holder).state_share;
+    }));
+    are_cut_unlike.push_back(llvm::any_of(all, [&](const Holder &holder) {
+      return stageOf(holder).weights != stageOf(all.front()).weights;
     }));
     if (stateOwner == "first" && !all.empty())
       owner = 0;
@@ -88,9 +87,9 @@ void Ownership::setShares(const Holder &holder, StageTies &ties) const {
       owned += mine;
       double count = static_cast<double>(holders[group].size());
       exchanged += mine * (count - 1);
-      // As SynchronizeGradients cuts what is more than a fair share.
-      if (!owners[group] && count > 1 && data.bytes >= 2 * kLeastPartBytes &&
-          data.bytes > trained_bytes[group] / count)
+      // As SynchronizeGradients cuts slices out and puts them together where
+      // devices cut a parameter differently; rows of one cut stay in place.
+      if (count > 1 && data.divided && are_cut_unlike[group])
         exchanged += data.bytes;
     }
   ties.owned = held > 0 ? owned / held : 0;

@@ -77,7 +77,8 @@ private:
   std::vector<std::vector<Holder>> holders;    ///< of each group
   std::vector<std::optional<unsigned>> owners; ///< of each, into holders
   std::vector<double> shares;                  ///< of each, of all holders
-  std::vector<double> trained_bytes;           ///< of each
+  /// Of each: whether its holders cut what they divide differently.
+  std::vector<bool> are_cut_unlike;
 };
 
 /// What passes a node's network card.

@@ -74,7 +74,9 @@ def SynchronizeGradients : Pass<"dist-synchronize-gradients", "::mlir::ModuleOp"
     boxes. Every slice has one owner among its holders; one that is more than
     their fair share is cut into rows first, so that state and updates are
     balanced, or in the parts that `state-shares` wants. Slices of equal holders,
-    contributors and owner form buckets, each one message a direction. Holders
+    contributors and owner form buckets, each one message a direction. Rows of
+    a box that lie in one piece are sent and received where they lie; other
+    slices are cut out and put together. Holders
     send their part of the gradient to the owner, which adds the parts in rank
     order, counts the slices in the norm, updates after the agreement, and sends
     the new bytes to the other holders. With `exchange=hierarchical`, a relay in

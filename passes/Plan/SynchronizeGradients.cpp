@@ -116,7 +116,10 @@ public:
   DeviceExchange(int64_t rank, func::FuncOp func, const Parameters &parameters,
                  ArrayRef<Cell> cells, ArrayRef<Bucket> buckets)
       : rank(rank), func(func), parameters(parameters), cells(cells),
-        buckets(buckets), builder(func.getContext()) {}
+        buckets(buckets), builder(func.getContext()) {
+    for (auto [c, cell] : llvm::enumerate(cells))
+      cellsOf[cell.name].push_back(c);
+  }
 
   void emit() {
     findGradients();
@@ -341,14 +344,50 @@ private:
       }
   }
 
+  // Slices that are runs of a box's rows go where they belong, each when it is
+  // there; others are put together first.
   void emitStores() {
     for (auto &[name, parameter] : parameters)
-      for (const BoxUse &use : parameter.held)
-        if (use.rank == rank)
-          if (Value whole = assemble(name, use.box, 0, use.box))
-            create<dist::StoreParameterOp>(parameter.loc, name, whole,
-                                           use.box.offsets,
-                                           parameter.globalShape);
+      for (const BoxUse &use : parameter.held) {
+        if (use.rank != rank)
+          continue;
+        auto inside =
+            llvm::make_filter_range(cellsOf[name], [&, &use = use](unsigned c) {
+              return use.box.contains(cells[c].box);
+            });
+        if (llvm::all_of(inside, [&, &uses = parameter.held](unsigned c) {
+              return isRunOfOne(uses, cells[c]);
+            })) {
+          for (unsigned c : inside)
+            if (Value value = fresh.lookup(c))
+              store(name, parameter, value, cells[c].box,
+                    /*isRows=*/!(cells[c].box == use.box));
+        } else if (Value whole = assemble(name, use.box, 0, use.box)) {
+          store(name, parameter, whole, use.box, /*isRows=*/false);
+        }
+      }
+  }
+
+  void store(StringAttr name, const ParameterUses &parameter, Value value,
+             const Box &box, bool isRows) {
+    create<dist::StoreParameterOp>(parameter.loc, name, isRows, value,
+                                   box.offsets, parameter.globalShape);
+  }
+
+  /// Whether just one of this device's boxes has the cell, as a run of its
+  /// rows: then the cell says which memory is meant.
+  bool isRunOfOne(ArrayRef<BoxUse> uses, const Cell &cell) const {
+    unsigned boxes = 0;
+    bool isRun = false;
+    for (const BoxUse &use : uses) {
+      if (use.rank != rank || !use.box.contains(cell.box))
+        continue;
+      ++boxes;
+      isRun = dist::findRun(use.box.offsets, use.box.sizes, cell.box.offsets,
+                            cell.box.sizes, cell.element)
+                  .has_value();
+    }
+    return boxes == 1 && isRun;
   }
 
   /// The gradient of a cell that no op reads.
@@ -362,16 +401,19 @@ private:
   /// This device's sum of gradients of the cell, cut out of its boxes.
   Value ownPart(const Cell &cell) {
     Value sum;
-    for (const BoxUse &use : parameters.find(cell.name)->second.contributed) {
+    ArrayRef<BoxUse> uses = parameters.find(cell.name)->second.contributed;
+    bool isRun = isRunOfOne(uses, cell);
+    for (const BoxUse &use : uses) {
       if (use.rank != rank || !use.box.contains(cell.box))
         continue;
-      auto type = RankedTensorType::get(use.box.sizes, cell.element);
-      Value part = create<dist::LocalGradientOp>(
-          cell.loc, type, cell.name, use.box.offsets, cell.globalShape);
-      if (!(use.box == cell.box)) {
+      const Box &box = isRun ? cell.box : use.box;
+      auto type = RankedTensorType::get(box.sizes, cell.element);
+      Value part = create<dist::LocalGradientOp>(cell.loc, type, cell.name,
+                                                 box.offsets, cell.globalShape);
+      if (!(box == cell.box)) {
         SmallVector<int64_t> offsets, strides(cell.box.sizes.size(), 1);
         for (auto [inner, outer] :
-             llvm::zip_equal(cell.box.offsets, use.box.offsets))
+             llvm::zip_equal(cell.box.offsets, box.offsets))
           offsets.push_back(inner - outer);
         part = create<het::SliceOp>(cell.loc, part, offsets, cell.box.sizes,
                                     strides);
@@ -386,15 +428,15 @@ private:
   /// it has been updated.
   Value assemble(StringAttr name, const Box &box, unsigned dim, Box region) {
     if (dim == box.sizes.size()) {
-      for (auto [c, cell] : llvm::enumerate(cells))
-        if (cell.name == name && cell.box == region)
+      for (unsigned c : cellsOf[name])
+        if (cells[c].box == region)
           return fresh.lookup(c);
       return nullptr;
     }
     llvm::SetVector<std::pair<int64_t, int64_t>> spans;
-    for (const Cell &cell : cells)
-      if (cell.name == name && box.contains(cell.box))
-        spans.insert({cell.box.offsets[dim], cell.box.sizes[dim]});
+    for (unsigned c : cellsOf[name])
+      if (const Box &cell = cells[c].box; box.contains(cell))
+        spans.insert({cell.offsets[dim], cell.sizes[dim]});
     SmallVector<std::pair<int64_t, int64_t>> sorted(spans.begin(), spans.end());
     llvm::sort(sorted);
     SmallVector<Value> parts;
@@ -429,6 +471,7 @@ private:
   llvm::DenseMap<StringAttr, SmallVector<het::GradientOp>> gradients;
   std::map<std::pair<unsigned, int64_t>, Value> received; // (cell, from)
   llvm::DenseMap<unsigned, Value> summed, fresh;          // by cell
+  llvm::DenseMap<StringAttr, SmallVector<unsigned>> cellsOf;
 };
 
 struct SynchronizeGradients

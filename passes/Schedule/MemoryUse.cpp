@@ -96,6 +96,8 @@ std::vector<HeldTensor> autohet::tensorsAtPeak(exec::ProgramOp program) {
   int64_t command = peakOf(program, lives).command;
   std::vector<HeldTensor> held;
   for (auto buffer : program.getBody().getOps<exec::BufferOp>()) {
+    if (buffer.getWhole())
+      continue; // counted there
     StringRef what = exec::stringifySpace(buffer.getSpace());
     if (buffer.getSpace() == exec::Space::arena) {
       const Life &life = lives[buffer];

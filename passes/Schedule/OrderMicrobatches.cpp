@@ -63,10 +63,12 @@ Value ProgramEmitter::gradientBuffer(het::GradientOp op) {
       held(op.getLoc(), op.getNameAttr(),
            op.getOffsets() ? *op.getOffsets() : ArrayRef<int64_t>(zeros),
            op.getWholeShape(), type, /*trained=*/true);
-  if (!box.localSum)
+  if (!box.localSum) {
     box.localSum =
         declareBuffer(op.getLoc(), (op.getName() + ".gradient").str(),
                       exec::Space::gradient, type);
+    summedBoxes[box.name].push_back(keyOf(box.name, box.offsets, type));
+  }
   return buffer = box.localSum;
 }
 
@@ -148,13 +150,11 @@ LogicalResult ProgramEmitter::emitOp(Operation *op, int64_t microbatch) {
     return success();
   }
   if (auto local = dyn_cast<dist::LocalGradientOp>(op)) {
-    auto type = tensorOf(local.getResult());
-    HeldBox &box = held(op->getLoc(), local.getNameAttr(), local.getOffsets(),
-                        local.getGlobalShape(), type, true);
-    if (!box.localSum)
+    Value sum = localSumOf(local);
+    if (!sum)
       return op->emitOpError("reads the gradient of \"")
              << local.getName() << "\", which nothing on this device adds to";
-    buffers[local.getResult()] = box.localSum;
+    buffers[local.getResult()] = sum;
     return success();
   }
   if (auto norm = dyn_cast<dist::NormOp>(op)) {
@@ -165,9 +165,10 @@ LogicalResult ProgramEmitter::emitOp(Operation *op, int64_t microbatch) {
   if (isa<dist::AgreeOp>(op)) {
     waitForExchange();
     // Behind it, parameters are written again.
-    for (auto &[key, event] : lateArrivals)
-      if (awaited.insert(event).second)
-        waitForStepBefore(op->getLoc(), event);
+    for (auto &[name, arrivals] : lateArrivals)
+      for (const LateArrival &arrival : arrivals)
+        if (awaited.insert(arrival.event).second)
+          waitForStepBefore(op->getLoc(), arrival.event);
     for (Value event : lateSends)
       waitForStepBefore(op->getLoc(), event);
     exec::AgreeOp::create(builder, op->getLoc(), 0);
@@ -176,9 +177,7 @@ LogicalResult ProgramEmitter::emitOp(Operation *op, int64_t microbatch) {
   if (auto update = dyn_cast<dist::UpdateOp>(op))
     return emitUpdate(update);
   if (auto store = dyn_cast<dist::StoreParameterOp>(op)) {
-    Value box = held(op->getLoc(), store.getNameAttr(), store.getOffsets(),
-                     store.getGlobalShape(), tensorOf(store.getValue()), true)
-                    .value;
+    Value box = placeOf(store);
     Value value = bufferOf(store.getValue());
     if (value != box)
       exec::CopyOp::create(builder, op->getLoc(), value, box, 0);

@@ -68,6 +68,11 @@ struct PlanMemory : autohet::impl::PlanMemoryBase<PlanMemory> {
         arena.push_back(buffer);
         continue;
       }
+      if (buffer.getWhole()) {
+        auto whole = buffer.getWhole().getDefiningOp<exec::BufferOp>();
+        buffer.setOffset(*whole.getOffset() + *buffer.getWithin());
+        continue;
+      }
       int64_t &end = bytes[unsigned(buffer.getSpace())];
       if (!buffer.getOffset()) // scalars have theirs from the start
         buffer.setOffset(end);

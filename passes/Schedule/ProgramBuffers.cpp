@@ -69,10 +69,7 @@ Value ProgramEmitter::bufferOf(Value value) {
   // New bytes of a box that arrive in one piece arrive where they belong.
   if (isa_and_nonnull<dist::RecvOp>(root.getDefiningOp()))
     if (dist::StoreParameterOp store = storeInPlace(root))
-      return buffer =
-                 held(store.getLoc(), store.getNameAttr(), store.getOffsets(),
-                      store.getGlobalShape(), tensorOf(root), /*trained=*/true)
-                     .value;
+      return buffer = placeOf(store);
   std::string name;
   if (auto argument = dyn_cast<BlockArgument>(root)) {
     auto attribute = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
@@ -98,9 +95,7 @@ HeldBox &ProgramEmitter::held(Location loc, StringAttr name,
                               ArrayRef<int64_t> offsets,
                               ArrayRef<int64_t> globalShape,
                               RankedTensorType type, bool trained) {
-  BoxKey key = {
-      name,
-      {SmallVector<int64_t>(offsets), SmallVector<int64_t>(type.getShape())}};
+  BoxKey key = keyOf(name, offsets, type);
   auto it = boxes.find(key);
   if (it != boxes.end())
     return it->second;
@@ -113,10 +108,73 @@ HeldBox &ProgramEmitter::held(Location loc, StringAttr name,
               nullptr,
               nullptr,
               {}};
-  box.value = declareBuffer(
-      loc, name, trained ? exec::Space::parameter : exec::Space::constant,
-      type);
+  // Rows that are stored by themselves lie in the box that they are of.
+  std::pair<HeldBox *, int64_t> place = {nullptr, 0};
+  if (storedRows.contains(key))
+    place = boxAround(wholeBoxes, key, type.getElementType());
+  if (auto [around, within] = place; around) {
+    box.value = runOf(around->value, within, name, type);
+  } else {
+    box.value = declareBuffer(
+        loc, name, trained ? exec::Space::parameter : exec::Space::constant,
+        type);
+    wholeBoxes[name].push_back(key);
+  }
   return boxes.insert({key, std::move(box)}).first->second;
+}
+
+std::pair<HeldBox *, int64_t>
+ProgramEmitter::boxAround(const BoxesOfNames &those, const BoxKey &key,
+                          Type element) {
+  const auto &[name, box] = key;
+  for (const BoxKey &whole : those.lookup(name))
+    if (std::optional<int64_t> within =
+            dist::findRun(whole.second.first, whole.second.second, box.first,
+                          box.second, element))
+      return {&boxes.find(whole)->second, *within};
+  return {nullptr, 0};
+}
+
+Value ProgramEmitter::runOf(Value whole, int64_t within, StringRef name,
+                            RankedTensorType type) {
+  if (cast<exec::BufferType>(whole.getType()).getTensor() == type)
+    return whole;
+  Value &run = runs[{whole.getAsOpaquePointer(), within,
+                     const_cast<void *>(type.getAsOpaquePointer())}];
+  if (run)
+    return run;
+  auto buffer = whole.getDefiningOp<exec::BufferOp>();
+  run = declareBuffer(buffer.getLoc(), (name + ".rows").str(),
+                      buffer.getSpace(), type);
+  auto part = run.getDefiningOp<exec::BufferOp>();
+  part.getWholeMutable().assign(whole);
+  part.setWithin(within);
+  return run;
+}
+
+Value ProgramEmitter::placeOf(dist::StoreParameterOp store) {
+  RankedTensorType type = tensorOf(store.getValue());
+  if (store.getRows()) {
+    auto [around, within] = boxAround(
+        wholeBoxes, keyOf(store.getNameAttr(), store.getOffsets(), type),
+        type.getElementType());
+    if (around)
+      return runOf(around->value, within, store.getName(), type);
+  }
+  return held(store.getLoc(), store.getNameAttr(), store.getOffsets(),
+              store.getGlobalShape(), type, /*trained=*/true)
+      .value;
+}
+
+Value ProgramEmitter::localSumOf(dist::LocalGradientOp op) {
+  RankedTensorType type = op.getType();
+  auto [around, within] =
+      boxAround(summedBoxes, keyOf(op.getNameAttr(), op.getOffsets(), type),
+                type.getElementType());
+  if (!around)
+    return nullptr;
+  return runOf(around->localSum, within, (op.getName() + ".gradient").str(),
+               type);
 }
 
 /// Inputs become ports that are fed, in the part that first reads them; the

@@ -21,6 +21,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
+#include <map>
 
 namespace autohet::schedule {
 
@@ -54,6 +55,13 @@ dist::StoreParameterOp storeInPlace(Value arrived);
 /// A box of a parameter: where it starts and its shape.
 using BoxKey = std::pair<StringAttr,
                          std::pair<SmallVector<int64_t>, SmallVector<int64_t>>>;
+
+inline BoxKey keyOf(StringAttr name, ArrayRef<int64_t> offsets,
+                    RankedTensorType type) {
+  return {
+      name,
+      {SmallVector<int64_t>(offsets), SmallVector<int64_t>(type.getShape())}};
+}
 
 /// What the device holds of a box.
 struct HeldBox {
@@ -99,6 +107,16 @@ private:
   HeldBox &held(Location loc, StringAttr name, ArrayRef<int64_t> offsets,
                 ArrayRef<int64_t> globalShape, RankedTensorType type,
                 bool trained);
+  /// Where the device has a box of a parameter, or a run of a box's rows.
+  Value placeOf(dist::StoreParameterOp store);
+  Value localSumOf(dist::LocalGradientOp op);
+  /// Which of those boxes another is a run of, and the byte that it starts at.
+  using BoxesOfNames = llvm::DenseMap<StringAttr, SmallVector<BoxKey, 1>>;
+  std::pair<HeldBox *, int64_t> boxAround(const BoxesOfNames &those,
+                                          const BoxKey &key, Type element);
+  /// A part of `whole`, which is declared once.
+  Value runOf(Value whole, int64_t within, StringRef name,
+              RankedTensorType type);
   Value bufferOf(Value value);
   int64_t slotsOf(Value root);
   void declareParameters();
@@ -173,6 +191,10 @@ private:
   std::optional<Stream> relay; ///< sends on what the computing stream leaves
   llvm::DenseMap<Value, Value> buffers;
   llvm::MapVector<BoxKey, HeldBox> boxes;
+  /// Boxes with memory of their own, and those with a sum of gradients.
+  BoxesOfNames wholeBoxes, summedBoxes;
+  llvm::DenseSet<BoxKey> storedRows; ///< of boxes: what is stored by itself
+  std::map<std::tuple<void *, int64_t, void *>, Value> runs;
   llvm::DenseMap<Operation *, Value> gradientBuffers; ///< of het.gradient ops
   /// Of transfers: when they may begin, and when they are done.
   struct TransferEvents {
@@ -185,9 +207,13 @@ private:
   /// for before it has to: events by the value that arrives, and of sends.
   llvm::MapVector<Value, Value> exchangeArrivals;
   SmallVector<Value> exchangeSends;
-  /// Of those, what the next step waits for: arrivals by the box that they
-  /// fill, how many messages these are, and sends.
-  llvm::MapVector<BoxKey, Value> lateArrivals;
+  /// Of those, what the next step waits for: arrivals by the parameter, with
+  /// the box that they fill; how many messages these are; and sends.
+  struct LateArrival {
+    BoxKey box;
+    Value event;
+  };
+  llvm::MapVector<StringAttr, SmallVector<LateArrival, 1>> lateArrivals;
   size_t lateMessages = 0;
   SmallVector<Value> lateSends;
   /// Which arrivals something has waited for: late ones, and the others.

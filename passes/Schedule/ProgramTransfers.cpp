@@ -64,13 +64,6 @@ Value ProgramEmitter::readyEvent(Operation *op) {
   return event;
 }
 
-static BoxKey keyOf(StringAttr name, ArrayRef<int64_t> offsets,
-                    RankedTensorType type) {
-  return {
-      name,
-      {SmallVector<int64_t>(offsets), SmallVector<int64_t>(type.getShape())}};
-}
-
 dist::StoreParameterOp autohet::schedule::storeInPlace(Value arrived) {
   dist::StoreParameterOp found;
   for (Operation *user : arrived.getUsers()) {
@@ -90,14 +83,19 @@ void ProgramEmitter::findLateExchange() {
   for (Operation &op : func.getBody().front()) {
     if (partOf(&op) != Part::Update)
       continue;
+    if (auto store = dyn_cast<dist::StoreParameterOp>(op);
+        store && store.getRows())
+      storedRows.insert(keyOf(store.getNameAttr(), store.getOffsets(),
+                              tensorOf(store.getValue())));
     if (auto recv = dyn_cast<dist::RecvOp>(op)) {
       if (!llvm::all_of(recv.getValues(), storeInPlace))
         continue;
       Value event = doneEvent(recv);
       for (Value value : recv.getValues()) {
         dist::StoreParameterOp store = storeInPlace(value);
-        lateArrivals[keyOf(store.getNameAttr(), store.getOffsets(),
-                           tensorOf(value))] = event;
+        lateArrivals[store.getNameAttr()].push_back(
+            {keyOf(store.getNameAttr(), store.getOffsets(), tensorOf(value)),
+             event});
       }
       late.insert(recv);
       ++lateMessages;
@@ -123,7 +121,18 @@ void ProgramEmitter::waitForStepBefore(Location loc, Value event) {
   exec::WaitOp::create(compute->builder, loc, event, -1);
 }
 
-/// The first reader of a parameter, in the order of the stream, waits for it.
+static bool isWithin(const BoxKey &box, ArrayRef<int64_t> offsets,
+                     ArrayRef<int64_t> sizes) {
+  const auto &[begins, extents] = box.second;
+  for (size_t dim = 0; dim < sizes.size(); ++dim)
+    if (begins[dim] < offsets[dim] ||
+        begins[dim] + extents[dim] > offsets[dim] + sizes[dim])
+      return false;
+  return true;
+}
+
+/// The first reader of a parameter, in the order of the stream, waits for all
+/// parts of it.
 void ProgramEmitter::waitForParameters(Operation *op) {
   if (awaited.size() == lateMessages)
     return;
@@ -131,16 +140,18 @@ void ProgramEmitter::waitForParameters(Operation *op) {
     auto parameter = rootOf(operand).getDefiningOp<het::ParameterOp>();
     if (!parameter)
       continue;
-    SmallVector<int64_t> zeros(parameter.getType().getRank(), 0);
-    auto it = lateArrivals.find(keyOf(parameter.getNameAttr(),
-                                      parameter.getOffsets()
-                                          ? *parameter.getOffsets()
-                                          : ArrayRef<int64_t>(zeros),
-                                      parameter.getType()));
+    auto it = lateArrivals.find(parameter.getNameAttr());
     if (it == lateArrivals.end())
       continue;
-    if (awaited.insert(it->second).second)
-      waitForStepBefore(op->getLoc(), it->second);
+    auto type = parameter.getType();
+    SmallVector<int64_t> zeros(type.getRank(), 0);
+    ArrayRef<int64_t> offsets = parameter.getOffsets()
+                                    ? *parameter.getOffsets()
+                                    : ArrayRef<int64_t>(zeros);
+    for (const LateArrival &arrival : it->second)
+      if (isWithin(arrival.box, offsets, type.getShape()) &&
+          awaited.insert(arrival.event).second)
+        waitForStepBefore(op->getLoc(), arrival.event);
   }
 }
 

@@ -38,5 +38,7 @@ func.func @"n0/1"(%x: tensor<4x6xf32>) attributes {dist.program = #dist.program<
   %p = dist.update "w" at [4, 0] of [8, 6] by %g : tensor<4x6xf32>
   // CHECK: dist.store_parameter "w" %[[P]] at [4, 0] of [8, 6] : tensor<4x6xf32>
   dist.store_parameter "w" %p at [4, 0] of [8, 6] : tensor<4x6xf32>
+  // CHECK: dist.store_parameter "w" rows %[[P]] at [0, 0] of [8, 6] : tensor<4x6xf32>
+  dist.store_parameter "w" rows %p at [0, 0] of [8, 6] : tensor<4x6xf32>
   return
 }

@@ -41,6 +41,54 @@ exec.program @buffer_c2 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0
 
 // -----
 
+exec.program @buffer_c3 rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %w = exec.buffer "w" parameter : !exec.buffer<tensor<4x16xf32>>
+  // expected-error @+1 {{must start at a multiple of 64 bytes of the whole, but starts at 4}}
+  %r = exec.buffer "r" parameter in %w : !exec.buffer<tensor<4x16xf32>> from 4 : !exec.buffer<tensor<1x16xf32>>
+}
+
+// -----
+
+exec.program @buffer_c3_end rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %w = exec.buffer "w" parameter : !exec.buffer<tensor<4x16xf32>>
+  // expected-error @+1 {{ends at byte 320 of a buffer of 256 bytes}}
+  %r = exec.buffer "r" parameter in %w : !exec.buffer<tensor<4x16xf32>> from 192 : !exec.buffer<tensor<2x16xf32>>
+}
+
+// -----
+
+exec.program @buffer_c3_space rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %w = exec.buffer "w" parameter : !exec.buffer<tensor<4x16xf32>>
+  // expected-error @+1 {{lies in the gradient space as a part of a buffer in the parameter space, wanted one space that is not the arena}}
+  %r = exec.buffer "r" gradient in %w : !exec.buffer<tensor<4x16xf32>> from 0 : !exec.buffer<tensor<2x16xf32>>
+}
+
+// -----
+
+exec.program @buffer_c3_slots rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %w = exec.buffer "w" parameter : !exec.buffer<tensor<4x16xf32>>
+  // expected-error @+1 {{has 2 slots as a part of a buffer of 1, wanted one of one}}
+  %r = exec.buffer "r" parameter slots 2 in %w : !exec.buffer<tensor<4x16xf32>> from 0 : !exec.buffer<tensor<2x16xf32>>
+}
+
+// -----
+
+exec.program @buffer_c3_part rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  %w = exec.buffer "w" parameter : !exec.buffer<tensor<4x16xf32>>
+  %r = exec.buffer "r" parameter in %w : !exec.buffer<tensor<4x16xf32>> from 0 : !exec.buffer<tensor<2x16xf32>>
+  // expected-error @+1 {{is a part of a part}}
+  %q = exec.buffer "q" parameter in %r : !exec.buffer<tensor<2x16xf32>> from 0 : !exec.buffer<tensor<1x16xf32>>
+}
+
+// -----
+
+exec.program @buffer_c3_alone rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
+  // expected-error @+1 {{is a part of a buffer, or it starts within one, but the other is not said}}
+  %r = exec.buffer "r" parameter {within = 64 : i64} : !exec.buffer<tensor<2x16xf32>>
+}
+
+// -----
+
 exec.program @parameter_rank rank 0 of 1 replica 0 stage 0 microbatches 1 of 1 from 0 batch 1 {
   %p = exec.buffer "p" parameter : !exec.buffer<tensor<4x2xf32>>
   // expected-error @+1 {{describes a box of rank 2 with 1 offsets of 2 dims}}

@@ -22,6 +22,10 @@ exec.program @"n0/1" rank 1 of 2 replica 0 stage 1 microbatches 4 of 2 from 8 ba
   // CHECK: %[[X:.*]] = exec.buffer "x" arena slots 2 at 128 : <tensor<2x3xf32>>
   %x = exec.buffer "x" arena slots 2 at 128 : !exec.buffer<tensor<2x3xf32>>
   %y = exec.buffer "y" arena : !exec.buffer<tensor<2x3xf32>>
+  // CHECK: %[[WHOLE:.*]] = exec.buffer "whole" parameter
+  %whole = exec.buffer "whole" parameter : !exec.buffer<tensor<4x16xf32>>
+  // CHECK: exec.buffer "rows" parameter in %[[WHOLE]] : !exec.buffer<tensor<4x16xf32>> from 64 : <tensor<2x16xf32>>
+  %rows = exec.buffer "rows" parameter in %whole : !exec.buffer<tensor<4x16xf32>> from 64 : !exec.buffer<tensor<2x16xf32>>
   // CHECK: %[[W:.*]] = exec.buffer "w" parameter
   %w = exec.buffer "w" parameter : !exec.buffer<tensor<3x3xf32>>
   // CHECK: %[[G:.*]] = exec.buffer "w.gradient" gradient

@@ -164,16 +164,16 @@ func.func @"n0/0"() attributes {dist.program = #dist.program<device = "n0/0", ra
 
 // -----
 
-// A table beside little else: its rows are spread over its holders. What each
-// updates it sends to the other, and both put the parts together.
+// A table beside little else: its rows are spread over its holders, each part
+// is used where it lies.
 // CHECK-LABEL: func.func @"n0/5"
-// CHECK:         %[[G:.*]] = dist.local_gradient "wte" at [0, 0] of [65536, 8] {{.*}} : tensor<65536x8xf32>
-// CHECK-NEXT:    het.slice %[[G]] offsets [{{0|32768}}, 0] sizes [32768, 8] strides [1, 1]
+// CHECK:         %[[G:.*]] = dist.local_gradient "wte" at [32768, 0] of [65536, 8] {{.*}} : tensor<32768x8xf32>
+// CHECK-NEXT:    dist.send %[[G]] to 1
 // CHECK:         %[[NEW:.*]] = dist.recv from 1 channel {{.*}} inline {dist.label = "new wte", {{.*}} : tensor<32768x8xf32>
 // CHECK:         %[[OWN:.*]] = dist.update "wte" at [0, 0] of [65536, 8] {{.*}} : tensor<32768x8xf32>
 // CHECK:         dist.send %[[OWN]] to 1
-// CHECK:         %[[ALL:.*]] = het.concat %[[OWN]], %[[NEW]] {dim = 0 : i64
-// CHECK:         dist.store_parameter "wte" %[[ALL]] at [0, 0] of [65536, 8]
+// CHECK-DAG:     dist.store_parameter "wte" rows %[[OWN]] at [0, 0] of [65536, 8] {{.*}} : tensor<32768x8xf32>
+// CHECK-DAG:     dist.store_parameter "wte" rows %[[NEW]] at [32768, 0] of [65536, 8] {{.*}} : tensor<32768x8xf32>
 // CHECK-LABEL: func.func @"n0/2"
 // CHECK:         dist.update "wte" at [32768, 0] of [65536, 8] {{.*}} : tensor<32768x8xf32>
 //

@@ -47,6 +47,18 @@ inline constexpr llvm::StringLiteral kGlobalShapeAttr = "dist.global_shape";
 /// On a transfer of the exchange: what it carries, for traces, as text.
 inline constexpr llvm::StringLiteral kLabelAttr = "dist.label";
 
+/// Buffers start at multiples of so many bytes.
+inline constexpr int64_t kRunAlignment = 64;
+
+/// The byte of `whole` that `box` starts at, where it is a run of rows: in one
+/// piece, and aligned as a buffer is, so that it may be used where it lies.
+/// Offsets are within the parameter, sizes of one rank.
+std::optional<int64_t> findRun(llvm::ArrayRef<int64_t> wholeOffsets,
+                               llvm::ArrayRef<int64_t> wholeSizes,
+                               llvm::ArrayRef<int64_t> boxOffsets,
+                               llvm::ArrayRef<int64_t> boxSizes,
+                               mlir::Type element);
+
 /// Verifies what no stage's function can say alone, for passes that rely on it:
 /// of each (replica, stage) there is one, all are of one world, no rank serves
 /// two, their ops are of het and dist, and each transfer has its other end.
