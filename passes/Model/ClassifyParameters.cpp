@@ -222,6 +222,34 @@ StringRef useOf(ParameterOp parameter) {
   return "weight";
 }
 
+/// Whether two uses are `w / |w|`, as weight normalisation writes: nothing is
+/// divided by the norm of something else that happens to be equal.
+bool isDividedByItsNorm(ArrayRef<ParameterOp> uses) {
+  if (uses.size() != 2)
+    return false;
+  for (unsigned first : {0, 1}) {
+    ParameterOp normed = uses[first], divided = uses[1 - first];
+    Value value = normed;
+    while (!value.use_empty()) {
+      Operation *user = *value.user_begin();
+      if (auto division = dyn_cast<DivOp>(user);
+          division && value.hasOneUse() && division.getRhs() == value &&
+          division.getLhs() == divided.getResult())
+        return true;
+      bool isOfItAlone =
+          llvm::all_of(value.getUsers(),
+                       [&](Operation *other) { return other == user; }) &&
+          llvm::all_of(user->getOperands(),
+                       [&](Value operand) { return operand == value; });
+      if (!isOfItAlone ||
+          !isa<MulOp, AbsOp, ReduceOp, SqrtOp, BroadcastOp, ReshapeOp>(user))
+        break;
+      value = user->getResult(0);
+    }
+  }
+  return false;
+}
+
 /// A box of a parameter.
 struct Box {
   SmallVector<int64_t> offsets, sizes;
@@ -328,7 +356,9 @@ LogicalResult ClassifyParameters::classify(WeightSourceOp source,
   bool isTiedHead = count == 2 && roles.size() == 2 &&
                     roles.contains("embedding table") &&
                     roles.contains("factor of a matrix product");
-  if (count > 1 && !isTiedHead && !source.getShared() && !inference) {
+  bool isNormed = isDividedByItsNorm(trained);
+  if (count > 1 && !isTiedHead && !isNormed && !source.getShared() &&
+      !inference) {
     if (!reason.empty())
       description += ", " + reason.str();
     return emitError(first.getLoc())
@@ -342,6 +372,7 @@ LogicalResult ClassifyParameters::classify(WeightSourceOp source,
            << source.getName() << " if it is one parameter";
   }
   source.setReason(isTiedHead ? "embedding table and output head (tied)"
+                   : isNormed ? "divided by its own norm"
                               : StringRef(description));
   return success();
 }

@@ -2,8 +2,9 @@
 //
 // Exporters compute what depends on constants alone and write the result, as
 // large as it is used: a row that is looked up for each sample of a fixed batch
-// is there as often, and zeros that are only made to be written into are a
-// tensor of zeros. Trained as they lie there, neither would be the model's.
+// is there as often, zeros that are only made to be written into are a tensor
+// of zeros, and norms without a scale have ones. Trained as they lie there,
+// none of them would be the model's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,12 +38,27 @@ static bool isWrittenInto(InitializerOp constant) {
   });
 }
 
+/// What all elements of a constant are that stands, as a Constant node, where a
+/// norm has its scale or its bias, if it is there for a norm without one:
+/// parameters are initializers.
+static std::optional<float> neutralInNorm(InitializerOp constant) {
+  SmallVector<OpOperand *> uses = usesOf(constant);
+  if (uses.size() != 1 || !constant.getName().starts_with("/"))
+    return std::nullopt;
+  auto node = dyn_cast<NodeOp>(uses.front()->getOwner());
+  if (!node || node.getOpType() != "InstanceNormalization")
+    return std::nullopt;
+  return uses.front()->getOperandNumber() == 1 ? 1.0f : 0.0f;
+}
+
 LogicalResult OnnxParameters::findFills() {
   for (auto &[op, parameter] : parameters) {
     auto constant = cast<InitializerOp>(op);
     auto type = cast<RankedTensorType>(constant.getType());
+    std::optional<float> neutral = neutralInNorm(constant);
     if (!mayBeComputed(constant) || isListed(constant) ||
-        !type.getElementType().isF32() || !isWrittenInto(constant))
+        !type.getElementType().isF32() ||
+        (!neutral && !isWrittenInto(constant)))
       continue;
     auto bytes = readBytes(constant);
     if (!bytes)
@@ -51,7 +67,8 @@ LogicalResult OnnxParameters::findFills() {
     if (!isRepeated(bytes->getBuffer(), sizeof fill))
       continue;
     memcpy(&fill, bytes->getBufferStart(), sizeof fill);
-    parameter.fill = fill;
+    if (!neutral || *neutral == fill)
+      parameter.fill = fill;
   }
   return success();
 }

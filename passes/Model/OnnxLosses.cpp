@@ -39,9 +39,11 @@ static FailureOr<Value> negativeLogLikelihood(OnnxNode &node, Value x) {
   };
   Value weight = math.splat(classShape, tensorType(x).getElementType(), 1);
   if (node.has(2)) {
-    if (node.shape(2) != ArrayRef<int64_t>{classes})
+    auto wanted =
+        RankedTensorType::get(classes, tensorType(x).getElementType());
+    if (node.type(2) != wanted)
       return node.error() << "weights are " << node.type(2) << ", wanted one "
-                          << "a class, " << classes;
+                          << "a class, " << wanted;
     SmallVector<int64_t> along(rank, 1);
     along[1] = classes;
     weight = pick(node.reshape(node.operand(2), along));

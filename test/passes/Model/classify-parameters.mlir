@@ -136,3 +136,23 @@ func.func @norm_without_bias(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
   %1, %m1, %r1 = het.layer_norm %0, %g, %c {epsilon = 1.0e-5 : f64} : (tensor<2x8xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<2x8xf32>, tensor<2xf32>, tensor<2xf32>)
   return %1 : tensor<2x8xf32>
 }
+
+// -----
+
+// A weight over its own norm is one use; over the norm of another it is not.
+// CHECK: weight_source "direction" in "m" at 0 because "divided by its own norm"
+// CHECK: weight_source "length" in "m" at 64 because "factor"
+het.weight_source "direction" in "m" at 0 : tensor<4x8xf32>
+het.weight_source "length" in "m" at 64 : tensor<4x1xf32>
+func.func @normed_weight(%x: tensor<2x8xf32>) -> tensor<2x4xf32> {
+  %v = het.parameter "direction" : tensor<4x8xf32>
+  %q = het.mul %v, %v : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %s = het.reduce sum %q dims [1] keep : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %n = het.sqrt %s : (tensor<4x1xf32>) -> tensor<4x1xf32>
+  %w = het.parameter "direction" : tensor<4x8xf32>
+  %d = het.div %w, %n : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  %g = het.parameter "length" : tensor<4x1xf32>
+  %u = het.mul %d, %g : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  %y = het.matmul %x, %u contract [1] [1] : (tensor<2x8xf32>, tensor<4x8xf32>) -> tensor<2x4xf32>
+  return %y : tensor<2x4xf32>
+}

@@ -1,6 +1,6 @@
 // What an exporter has computed is as large as it is used. For a fixed batch it
 // is written once for each sample, and is taken once for all of them.
-// RUN: python3 -c "import struct; open('%t.bin', 'wb').write(struct.pack('<12f', *2 * [1, 2, 3, 4, 5, 6]) + struct.pack('<12f', *4 * [1, 2, 3]) + struct.pack('<12f', *12 * [0]))"
+// RUN: python3 -c "import struct; open('%t.bin', 'wb').write(struct.pack('<12f', *2 * [1, 2, 3, 4, 5, 6]) + struct.pack('<12f', *4 * [1, 2, 3]) + struct.pack('<16f', *12 * [0], *4 * [1]))"
 // RUN: sed s,FILE,%t.bin, %s | autohet-opt --onnx-to-het --split-input-file 2> %t.err | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK --input-file=%t.err
 
@@ -67,4 +67,22 @@ func.func @partly(%x: tensor<4x1xf32> {onnx.name = "x"}) -> (!onnx.value, !onnx.
   %0 = onnx.node "ScatterND"(%zeros, %middle, %x) opset 18 {} : (tensor<4x3xf32>, tensor<4x1x2xi64>, tensor<4x1xf32>) -> !onnx.value
   %1 = onnx.node "ScatterND"(%zeros, %turned, %x) opset 18 {} : (tensor<4x3xf32>, tensor<4x1x2xi64>, tensor<4x1xf32>) -> !onnx.value
   return %0, %1 : !onnx.value, !onnx.value
+}
+
+// -----
+
+// A norm without a scale and a bias has them as Constant nodes; one that has
+// them, as initializers.
+// CHECK-NOT: weight_source "/norm
+// CHECK: het.weight_source "scale" in
+// CHECK: het.weight_source "bias" in
+// CHECK-LABEL: func.func @plain_norms
+func.func @plain_norms(%x: tensor<2x4x3xf32> {onnx.name = "x"}) -> !onnx.value {
+  %ones = onnx.initializer "/norm/Constant_output_0" file "FILE" offset 144 bytes 16 : tensor<4xf32>
+  %zeros = onnx.initializer "/norm/Constant_1_output_0" file "FILE" offset 96 bytes 16 : tensor<4xf32>
+  %scale = onnx.initializer "scale" file "FILE" offset 144 bytes 16 : tensor<4xf32>
+  %bias = onnx.initializer "bias" file "FILE" offset 96 bytes 16 : tensor<4xf32>
+  %0 = onnx.node "InstanceNormalization"(%x, %ones, %zeros) opset 18 {} : (tensor<2x4x3xf32>, tensor<4xf32>, tensor<4xf32>) -> !onnx.value
+  %1 = onnx.node "InstanceNormalization"(%0, %scale, %bias) opset 18 {} : (!onnx.value, tensor<4xf32>, tensor<4xf32>) -> !onnx.value
+  return %1 : !onnx.value
 }

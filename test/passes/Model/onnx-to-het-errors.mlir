@@ -231,3 +231,12 @@ func.func @mixedUpdate(%r: tensor<f32> {onnx.name = "r"}, %t: tensor<i64> {onnx.
   %0:2 = onnx.node "Momentum"(%r, %t, %x, %g, %x) opset 1 domain "ai.onnx.preview.training" {} : (tensor<f32>, tensor<i64>, tensor<2xf32>, tensor<2xui8>, tensor<2xf32>) -> (!onnx.value, !onnx.value)
   return %0#0 : !onnx.value
 }
+
+// -----
+
+func.func @weights_of_classes(%x: tensor<2x3xf32> {onnx.name = "x"}, %y: tensor<2xi64> {onnx.name = "y"}) -> !onnx.value {
+  %w = onnx.initializer "w" value dense<1> : tensor<3xi64> : tensor<3xi64>
+  // expected-error @+1 {{weights are 'tensor<3xi64>', wanted one a class, 'tensor<3xf32>'}}
+  %0 = onnx.node "SoftmaxCrossEntropyLoss"(%x, %y, %w) opset 13 {} : (tensor<2x3xf32>, tensor<2xi64>, tensor<3xi64>) -> !onnx.value
+  return %0 : !onnx.value
+}
