@@ -88,6 +88,8 @@ private:
              plausibleFlops, false, what);
     positive(reader, "memory_bandwidth", kind.memory_bandwidth_bytes_per_s,
              plausibleBandwidth, false, what);
+    positive(reader, "host_bandwidth", kind.host_bandwidth_bytes_per_s,
+             plausibleBandwidth, false, what);
     positive(reader, "price", kind.usd_per_hour, plausiblePrice, false, what);
     if (reader.optional("overhead", kind.overhead_s, Dimension::Seconds) &&
         kind.overhead_s >= overheadOfUnits_s)

@@ -102,6 +102,8 @@ static void writeKind(const DeviceKind &kind, llvm::raw_ostream &os) {
        Dimension::FlopsPerSecond);
   rate("memory_bandwidth", kind.memory_bandwidth_bytes_per_s,
        Dimension::BytesPerSecond);
+  rate("host_bandwidth", kind.host_bandwidth_bytes_per_s,
+       Dimension::BytesPerSecond);
   os << "    overhead: " << exact(kind.overhead_s, Dimension::Seconds) << "\n";
   rate("relative_speed", kind.relative_speed, Dimension::None);
   os << "    threads: " << kind.threads << "\n";

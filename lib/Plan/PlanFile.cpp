@@ -69,9 +69,9 @@ double stateBytesPerByte(OptimizerKind optimizer) {
 //===-- Equality ----------------------------------------------------------===//
 
 bool Stage::operator==(const Stage &other) const {
-  return std::tie(units, devices, tensor_parallel, state_share, recompute) ==
+  return std::tie(units, devices, tensor_parallel, state_share, keeping) ==
          std::tie(other.units, other.devices, other.tensor_parallel,
-                  other.state_share, other.recompute);
+                  other.state_share, other.keeping);
 }
 
 bool Replica::operator==(const Replica &other) const {
@@ -111,8 +111,10 @@ void writeStage(const Stage &stage, llvm::raw_ostream &os) {
   }
   if (stage.state_share != 1)
     os << ", \"state_share\": " << stage.state_share;
-  if (stage.recompute)
+  if (stage.keeping == Keeping::Inputs)
     os << ", \"recompute\": true";
+  if (stage.keeping == Keeping::OnHost)
+    os << ", \"offload\": true";
   os << "}";
 }
 

@@ -157,7 +157,7 @@ private:
       stage.devices.push_back(*device);
     }
 
-    stage.recompute = written.recompute;
+    stage.keeping = written.keeping;
     verifyStateShare(r, s);
     stage.state_share = written.state_share;
     stage.weights = written.tensor_parallel;
@@ -330,7 +330,7 @@ std::vector<Replica> nameReplicas(const ResolvedPlan &plan,
       if (!llvm::all_equal(from.weights))
         stage.tensor_parallel = from.weights;
       stage.state_share = from.state_share;
-      stage.recompute = from.recompute;
+      stage.keeping = from.keeping;
     }
   }
   return replicas;

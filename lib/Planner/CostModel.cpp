@@ -121,12 +121,31 @@ PassSeconds CostModel::unitSeconds(unsigned unit,
   return result;
 }
 
+PassSeconds CostModel::offloadedSeconds(unsigned unit,
+                                        llvm::ArrayRef<unsigned> devices,
+                                        llvm::ArrayRef<int64_t> weights,
+                                        int64_t microbatchSize) const {
+  PassSeconds seconds = unitSeconds(unit, devices, weights, microbatchSize);
+  for (auto [device, share] : llvm::zip_equal(devices, sharesOf(weights))) {
+    double moved_s = table.units[unit].activations.of(share) *
+                     static_cast<double>(microbatchSize) /
+                     cluster.kindOf(device).host_bandwidth_bytes_per_s;
+    seconds.forward_s = std::max(seconds.forward_s, moved_s);
+    seconds.backward_s = std::max(seconds.backward_s, moved_s);
+  }
+  return seconds;
+}
+
 PassSeconds CostModel::stageSeconds(const ResolvedStage &stage,
                                     int64_t microbatchSize) const {
   PassSeconds sum;
   for (unsigned unit : stage.units)
-    sum += unitSeconds(unit, stage.devices, stage.weights, microbatchSize);
-  if (stage.recompute)
+    sum +=
+        stage.keeping == Keeping::OnHost
+            ? offloadedSeconds(unit, stage.devices, stage.weights,
+                               microbatchSize)
+            : unitSeconds(unit, stage.devices, stage.weights, microbatchSize);
+  if (stage.keeping == Keeping::Inputs)
     sum.backward_s += sum.forward_s;
   return sum;
 }
@@ -204,7 +223,7 @@ double CostModel::bytesBetween(llvm::ArrayRef<unsigned> from,
 
 MemoryNeed CostModel::memory(llvm::ArrayRef<unsigned> units, double share,
                              int64_t microbatchSize, int64_t inFlight,
-                             const StageTies &ties, bool recompute) const {
+                             const StageTies &ties, Keeping keeping) const {
   MemoryNeed need;
   double samples = static_cast<double>(microbatchSize);
   double held = samples * static_cast<double>(inFlight);
@@ -223,7 +242,8 @@ MemoryNeed CostModel::memory(llvm::ArrayRef<unsigned> units, double share,
         need.gradient_bytes += bytes;
     }
     need.activation_bytes +=
-        unit.activations.of(share) * (recompute ? samples : held);
+        unit.activations.of(share) * samples *
+        static_cast<double>(keptMicrobatches(keeping, inFlight));
     need.workspace_bytes =
         std::max(need.workspace_bytes, unit.workspace.of(share) * samples);
     if (optimizer != OptimizerKind::None)

@@ -145,7 +145,7 @@ void IntervalProgram::readStages(const StageTables &tables,
   unsigned begin = 0;
   for (unsigned depth = bestDepth; depth > 0; --depth) {
     const StageTables::Variant &variant = tables.variants()[state.variant];
-    stages.push_back({begin, state.end, variant.shape, variant.recompute});
+    stages.push_back({begin, state.end, variant.shape, variant.keeping});
     begin = state.end;
     if (depth > 1)
       state = stateAt(depth - 1, begin, state.next_group, state.had_longest);

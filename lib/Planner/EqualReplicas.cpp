@@ -98,7 +98,7 @@ public:
       const StageTables::Variant &variant = tables.variants()[tail.variant];
       state = tail.rest;
       result.push_back(
-          {begin, tails[state].begin, variant.shape, variant.recompute});
+          {begin, tails[state].begin, variant.shape, variant.keeping});
       begin = tails[state].begin;
     }
     return result;

@@ -61,7 +61,7 @@ ReplicaMake makeOf(const ResolvedReplica &replica, const CostModel &costs) {
       if (index == 0 || unit != stage.units[index - 1] + 1)
         make.push_back(unit);
     make.push_back(stage.units.size());
-    make.push_back(stage.recompute);
+    make.push_back(static_cast<int64_t>(stage.keeping));
     for (auto [device, weight] :
          llvm::zip_equal(stage.devices, stage.weights)) {
       make.push_back(costs.machineClasses().classOf(device));
@@ -139,7 +139,7 @@ private:
         for (double share : sharesOf(stage.weights))
           known.memory[s].push_back(
               costs.memory(stage.units, share, replica.microbatch_size,
-                           inFlight, known.ties[s], stage.recompute));
+                           inFlight, known.ties[s], stage.keeping));
       }
       double busy = result.timelineOf(r).busySeconds(s);
       for (auto [position, device] : llvm::enumerate(stage.devices)) {
@@ -384,7 +384,7 @@ double estimateMemory(const ResolvedPlan &plan, unsigned r, unsigned s,
   return costs
       .memory(stage.units, sharesOf(stage.weights)[position],
               replica.microbatch_size, inFlightOf(replica, s, schedule, costs),
-              ties, stage.recompute)
+              ties, stage.keeping)
       .total();
 }
 

@@ -71,7 +71,7 @@ private:
     made.layer_s = chain.layerSeconds(row.shape, middle, size);
     for (unsigned unit = chain.beginOf(middle);
          unit < chain.beginOf(middle + 1); ++unit)
-      made.recompute_s += costs.recomputeSeconds(row.shape, unit, size);
+      made.recompute_s += costs.unitSeconds(row.shape, unit, size).forward_s;
     // Depths and recomputation that were asked for before.
     auto known =
         std::make_shared<std::map<std::pair<unsigned, bool>, unsigned>>();
@@ -91,7 +91,8 @@ private:
     unsigned low = 0, high = chain.layerCount() + 1;
     auto fits = [&](unsigned begin, unsigned end) {
       return costs.mostInFlight({chain.beginOf(begin), chain.beginOf(end),
-                                 shape, size, recompute},
+                                 shape, size,
+                                 recompute ? Keeping::Inputs : Keeping::All},
                                 0) >= static_cast<int64_t>(depth);
     };
     unsigned all = chain.layerCount();

@@ -437,7 +437,7 @@ bool IntervalProgram::readPrefix(StageTables &tables,
   for (int64_t depth = 1; end > 0; ++depth) {
     const Prefix &made = prefixAt(end, group, has);
     const StageTables::Variant &variant = tables.variants()[made.variant];
-    stages.push_back({made.begin, end, variant.shape, variant.recompute});
+    stages.push_back({made.begin, end, variant.shape, variant.keeping});
     isLegal &= tables.canHold(made.variant, made.begin, end, inFlightAt(depth));
     if (!overlap) {
       double time = variant.total_s[end] - variant.total_s[made.begin];

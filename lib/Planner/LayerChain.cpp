@@ -132,7 +132,9 @@ Template LayerChain::makeTemplate(const Query &query, const StageCuts &cuts,
   unsigned begin = 0;
   for (auto [stage, end] : llvm::enumerate(cuts)) {
     made.stages.push_back({beginOf(begin), beginOf(end), query.shapes[stage],
-                           !recompute.empty() && recompute[stage]});
+                           !recompute.empty() && recompute[stage]
+                               ? Keeping::Inputs
+                               : Keeping::All});
     begin = end;
   }
   TemplateSpace space = {costs, {query.microbatch_size}};

@@ -28,7 +28,8 @@ static std::vector<int64_t> keyOf(const TemplateMix &mix) {
     std::vector<int64_t> &key = entries.emplace_back();
     key = {entry.made.microbatch_size, entry.replicas};
     for (const TemplateStage &stage : entry.made.stages)
-      key.insert(key.end(), {stage.end, stage.shape, stage.recompute});
+      key.insert(key.end(), {stage.end, stage.shape,
+                             static_cast<unsigned>(stage.keeping)});
     key.push_back(-1);
   }
   llvm::sort(entries);

@@ -35,6 +35,7 @@ TemplateSpace MixSearch::spaceFor(int64_t minReplicas,
                                   int64_t maxReplicas) const {
   TemplateSpace space = {costs, sizes, options.allow_recompute, minReplicas,
                          maxReplicas};
+  space.allow_offload = options.allow_offload;
   space.state_parts = options.state_owner != "spread" ? StateParts::Alone
                       : judge.shares_state            ? StateParts::Uneven
                                                       : StateParts::Even;

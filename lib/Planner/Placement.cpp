@@ -121,7 +121,7 @@ std::optional<ResolvedPlan> placeTemplates(const TemplateMix &mix,
         made.units.resize(stage.end - stage.begin);
         std::iota(made.units.begin(), made.units.end(), stage.begin);
         made.weights = costs.shapes()[stage.shape].weights;
-        made.recompute = stage.recompute;
+        made.keeping = stage.keeping;
         order.push_back(
             {templates.size(), s, costs.shapes()[stage.shape].deviceCount()});
       }
@@ -206,7 +206,7 @@ std::optional<TemplateMix> mixOfPlan(const ResolvedPlan &plan,
       if (!shape || end == begin || stage.units.front() != begin ||
           stage.units.back() != end - 1)
         return std::nullopt;
-      made.stages.push_back({begin, end, *shape, stage.recompute});
+      made.stages.push_back({begin, end, *shape, stage.keeping});
       begin = end;
     }
     auto same = llvm::find_if(mix, [&](const CountedTemplate &entry) {

@@ -39,6 +39,17 @@ double PlanCosts::flopsPerSample() const {
   return flops;
 }
 
+PassSeconds PlanCosts::secondsKeeping(Keeping keeping, unsigned shape,
+                                      unsigned unit,
+                                      int64_t microbatchSize) const {
+  if (keeping == Keeping::OnHost)
+    return offloadedSeconds(shape, unit, microbatchSize);
+  PassSeconds seconds = unitSeconds(shape, unit, microbatchSize);
+  if (keeping == Keeping::Inputs)
+    seconds.backward_s += seconds.forward_s;
+  return seconds;
+}
+
 double PlanCosts::syncSeconds(const StageQuery &stage, int64_t replicas) const {
   double least = std::numeric_limits<double>::infinity();
   for (const ExchangeSeconds &way : exchangeWays(stage, {replicas}))

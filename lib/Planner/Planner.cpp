@@ -15,6 +15,14 @@
 
 namespace autohet {
 
+bool hasPrograms(const Plan &plan) {
+  return llvm::all_of(plan.replicas, [](const Replica &replica) {
+    return llvm::all_of(replica.stages, [](const Stage &stage) {
+      return stage.keeping == Keeping::All;
+    });
+  });
+}
+
 // Of a deadline, where other modes are to be shown too.
 static constexpr double ownPart = 0.7;
 // And of that, for plans with equal parts of state where others follow.

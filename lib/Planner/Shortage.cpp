@@ -144,6 +144,15 @@ std::vector<std::string> ShortageSearch::findRemedies() {
     tryWith(again, "computing forward again (which no runtime does yet: "
                    "autohet-plan --allow recompute)");
   }
+  bool hasHosts = llvm::any_of(cluster.kinds, [](const DeviceKind &kind) {
+    return kind.host_bandwidth_bytes_per_s > 0;
+  });
+  if (!options.allow_offload && !table.is_forward_only && hasHosts) {
+    PlannerOptions onHost = options;
+    onHost.allow_offload = true;
+    tryWith(onHost, "activations on the host (which no runtime does yet: "
+                    "autohet-plan --allow offload)");
+  }
   return remedies;
 }
 

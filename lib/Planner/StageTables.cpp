@@ -24,21 +24,20 @@ StageTables::StageTables(const TemplateSpace &space, int64_t microbatchSize)
   for (unsigned shape = 0; shape < costs.shapes().size(); ++shape) {
     if (!space.allows(shape))
       continue;
-    for (bool recompute : {false, true}) {
-      if (recompute && !space.allow_recompute)
+    for (Keeping keeping : {Keeping::All, Keeping::Inputs, Keeping::OnHost}) {
+      if (!space.allows(keeping, shape))
         continue;
       Variant &variant = allVariants.emplace_back();
       variant.shape = shape;
-      variant.recompute = recompute;
+      variant.keeping = keeping;
       variant.group = isPerClass ? costs.shapes()[shape].mainClass() : 0;
       variant.forward_s.push_back(0);
       variant.total_s.push_back(0);
       for (unsigned unit = 0; unit < count; ++unit) {
-        PassSeconds seconds = costs.unitSeconds(shape, unit, microbatchSize);
+        PassSeconds seconds =
+            costs.secondsKeeping(keeping, shape, unit, microbatchSize);
         double total = seconds.total();
         fastest[unit] = std::min(fastest[unit], total);
-        if (recompute)
-          total += costs.recomputeSeconds(shape, unit, microbatchSize);
         variant.forward_s.push_back(variant.forward_s.back() +
                                     seconds.forward_s);
         variant.total_s.push_back(variant.total_s.back() + total);
@@ -104,12 +103,10 @@ void StageTables::findKinds() {
   for (unsigned unit = 0; unit < count; ++unit) {
     std::vector<double> seconds;
     for (const Variant &variant : allVariants) {
-      double total =
-          space.costs.unitSeconds(variant.shape, unit, microbatchSize).total();
-      if (variant.recompute)
-        total +=
-            space.costs.recomputeSeconds(variant.shape, unit, microbatchSize);
-      seconds.push_back(total);
+      seconds.push_back(space.costs
+                            .secondsKeeping(variant.keeping, variant.shape,
+                                            unit, microbatchSize)
+                            .total());
     }
     auto [place, isNew] = known.try_emplace(seconds, kindSizes.size());
     if (isNew) {
@@ -154,10 +151,10 @@ uint16_t StageTables::mostInFlight(unsigned variant, unsigned begin,
   uint16_t &most = known[begin * count + end - 1];
   if (most == notAsked)
     most = std::min<int64_t>(
-        mostKnown, space.costs.mostInFlight(
-                       {begin, end, allVariants[variant].shape, microbatchSize,
-                        allVariants[variant].recompute},
-                       space.ownedAtBest()));
+        mostKnown,
+        space.costs.mostInFlight({begin, end, allVariants[variant].shape,
+                                  microbatchSize, allVariants[variant].keeping},
+                                 space.ownedAtBest()));
   return most;
 }
 
@@ -212,7 +209,7 @@ ExchangeWays StageTables::exchangeWays(unsigned variant, unsigned begin,
                                        unsigned end) const {
   return space.costs.exchangeWays({begin, end, allVariants[variant].shape,
                                    microbatchSize,
-                                   allVariants[variant].recompute},
+                                   allVariants[variant].keeping},
                                   space.holders());
 }
 

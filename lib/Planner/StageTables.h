@@ -15,10 +15,10 @@ namespace autohet {
 
 class StageTables {
 public:
-  /// A shape, with or without recomputation.
+  /// A shape, with what it keeps.
   struct Variant {
     unsigned shape = 0;
-    bool recompute = false;
+    Keeping keeping = Keeping::All;
     unsigned group = 0; ///< of the links: see transfer()
     /// Seconds of units [0, unit).
     std::vector<double> forward_s, total_s;

@@ -17,6 +17,18 @@ int64_t Template::microbatchesWithin(double limit_s) const {
   return 1 + static_cast<int64_t>(room / pace_s * (1 + 1e-12) + 1e-9);
 }
 
+bool TemplateSpace::allows(Keeping keeping, unsigned shape) const {
+  switch (keeping) {
+  case Keeping::All:
+    return true;
+  case Keeping::Inputs:
+    return allow_recompute;
+  case Keeping::OnHost:
+    return allow_offload && costs.mayOffload(shape);
+  }
+  llvm_unreachable("unknown keeping");
+}
+
 bool TemplateSpace::allows(unsigned shape) const {
   return (allowed_shapes.empty() || allowed_shapes[shape]) &&
          (!tensor_parallel ||
@@ -67,18 +79,15 @@ void measureTemplate(Template &made, const TemplateSpace &space) {
   PassSeconds before, exposed;
   for (auto [index, stage] : llvm::enumerate(made.stages)) {
     PassSeconds seconds;
-    for (unsigned unit = stage.begin; unit < stage.end; ++unit) {
-      seconds += costs.unitSeconds(stage.shape, unit, made.microbatch_size);
-      if (stage.recompute)
-        seconds.backward_s +=
-            costs.recomputeSeconds(stage.shape, unit, made.microbatch_size);
-    }
+    for (unsigned unit = stage.begin; unit < stage.end; ++unit)
+      seconds += costs.secondsKeeping(stage.keeping, stage.shape, unit,
+                                      made.microbatch_size);
     const StageShape &shape = costs.shapes()[stage.shape];
     // The first stage's last backward ends the pipelines, and its first forward
     // begins them: only stages before hide what a stage exchanges.
     ExchangeWays ways =
         costs.exchangeWays({stage.begin, stage.end, stage.shape,
-                            made.microbatch_size, stage.recompute},
+                            made.microbatch_size, stage.keeping},
                            holders);
     // Without a second that hides anything, all ways are seen whole.
     PassSeconds late =
@@ -152,12 +161,9 @@ void runTemplate(Template &made, const PlanCosts &costs, int64_t microbatches) {
   unsigned inNode = 0;
   for (auto [index, stage] : llvm::enumerate(made.stages)) {
     PassSeconds &seconds = pipeline.stages.emplace_back();
-    for (unsigned unit = stage.begin; unit < stage.end; ++unit) {
-      seconds += costs.unitSeconds(stage.shape, unit, made.microbatch_size);
-      if (stage.recompute)
-        seconds.backward_s +=
-            costs.recomputeSeconds(stage.shape, unit, made.microbatch_size);
-    }
+    for (unsigned unit = stage.begin; unit < stage.end; ++unit)
+      seconds += costs.secondsKeeping(stage.keeping, stage.shape, unit,
+                                      made.microbatch_size);
     if (index + 1 == made.stages.size())
       break;
     // Stages fill nodes one after the other.
@@ -201,11 +207,11 @@ std::string checkTemplate(const Template &made, const TemplateSpace &space,
     unit = stage.end;
     if (!space.allows(stage.shape))
       return place + " has a shape that is not allowed";
-    if (stage.recompute && !space.allow_recompute)
-      return place + " recomputes";
+    if (!space.allows(stage.keeping, stage.shape))
+      return place + " keeps activations in a way that is not allowed";
     int64_t depth = made.stages.size() - index;
     if (space.costs.mostInFlight({stage.begin, stage.end, stage.shape,
-                                  made.microbatch_size, stage.recompute},
+                                  made.microbatch_size, stage.keeping},
                                  owned) < depth)
       return place + " lacks memory";
   }

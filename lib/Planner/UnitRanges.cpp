@@ -60,13 +60,13 @@ UnitRanges::UnitRanges(const CostModel &costs)
 
 double UnitRanges::memory(unsigned begin, unsigned end, double share,
                           int64_t microbatchSize, int64_t inFlight,
-                          double owned, bool recompute) const {
+                          double owned, Keeping keeping) const {
   const Range &range = at(begin, end);
   double samples = static_cast<double>(microbatchSize);
   double held = samples * static_cast<double>(inFlight);
   double trained = hasGradients ? range.trained.of(share) : 0;
-  double activations =
-      range.activations.of(share) * (recompute ? samples : held);
+  double activations = range.activations.of(share) * samples *
+                       static_cast<double>(keptMicrobatches(keeping, inFlight));
   double moved = range.received * held, exchanged = 0;
   if (hasBackward) {
     moved += samples * (kSlotsBesideReceived * range.received +

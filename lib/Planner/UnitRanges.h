@@ -21,7 +21,7 @@ public:
   /// the state gets contributions for it.
   double memory(unsigned begin, unsigned end, double share,
                 int64_t microbatchSize, int64_t inFlight, double owned,
-                bool recompute = false) const;
+                Keeping keeping = Keeping::All) const;
   /// Of parameters that have a gradient, on a rank of this share.
   double trainedBytes(unsigned begin, unsigned end, double share) const {
     return hasGradients ? at(begin, end).trained.of(share) : 0;

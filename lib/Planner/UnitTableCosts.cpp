@@ -61,13 +61,25 @@ void UnitTableCosts::addExamples(const StageShape &shape) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
+PassSeconds UnitTableCosts::offloadedSeconds(unsigned shape, unsigned unit,
+                                             int64_t microbatchSize) const {
+  auto [place, isNew] = offloaded.try_emplace({shape, unit, microbatchSize});
+  if (isNew)
+    place->second = secondsAtBest(shape, unit, microbatchSize, /*onHost=*/true);
+  return place->second;
+}
+
 PassSeconds UnitTableCosts::secondsAtBest(unsigned shape, unsigned unit,
-                                          int64_t microbatchSize) const {
+                                          int64_t microbatchSize,
+                                          bool onHost) const {
   constexpr double never = std::numeric_limits<double>::infinity();
   PassSeconds best = {never, never};
   for (const Example &example : examples[shape]) {
-    PassSeconds seconds = costs.unitSeconds(unit, example.devices,
-                                            example.weights, microbatchSize);
+    PassSeconds seconds =
+        onHost ? costs.offloadedSeconds(unit, example.devices, example.weights,
+                                        microbatchSize)
+               : costs.unitSeconds(unit, example.devices, example.weights,
+                                   microbatchSize);
     best.forward_s = std::min(best.forward_s, seconds.forward_s);
     best.backward_s = std::min(best.backward_s, seconds.backward_s);
   }
@@ -75,6 +87,14 @@ PassSeconds UnitTableCosts::secondsAtBest(unsigned shape, unsigned unit,
 }
 
 UnitTableCosts::~UnitTableCosts() = default;
+
+bool UnitTableCosts::mayOffload(unsigned shape) const {
+  return hasBackward() &&
+         llvm::all_of(shapes()[shape].parts, [&](const StageShape::Part &part) {
+           unsigned kind = classes()[part.machine_class].kind;
+           return machines().kinds[kind].host_bandwidth_bytes_per_s > 0;
+         });
+}
 
 PassSeconds UnitTableCosts::unitSeconds(unsigned shape, unsigned unit,
                                         int64_t microbatchSize) const {
@@ -128,7 +148,7 @@ int64_t UnitTableCosts::mostInFlight(const StageQuery &stage,
     auto need = [&](int64_t inFlight) {
       return ranges->memory(stage.begin, stage.end, share,
                             stage.microbatch_size, inFlight, owned,
-                            stage.recompute);
+                            stage.keeping);
     };
     if (!hasBackward()) {
       // Nothing is kept, however many stages are behind.

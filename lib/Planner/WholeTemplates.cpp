@@ -58,7 +58,7 @@ double IntervalProgram::exactBound(StageTables &tables,
     const Label &label = labels[index];
     const StageTables::Variant &variant = tables.variants()[label.variant];
     unsigned end = label.behind == noLabel ? units : labels[label.behind].begin;
-    stages.push_back({label.begin, end, variant.shape, variant.recompute});
+    stages.push_back({label.begin, end, variant.shape, variant.keeping});
     index = label.behind;
   }
   return firstLabel == noLabel ? never : leastWhole_s;

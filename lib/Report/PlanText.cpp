@@ -119,8 +119,10 @@ private:
     if (stage.state_share != 1)
       os << llvm::format(" (owns %.0f %% of its state)",
                          100 * ownedPart(group.stages[number].front().fullest));
-    if (stage.recompute)
+    if (stage.keeping == Keeping::Inputs)
       os << " (forward computed again)";
+    if (stage.keeping == Keeping::OnHost)
+      os << " (activations on the host)";
     os << "\n";
     // Devices of one kind and share are alike: the fullest speaks for them.
     for (const DeviceGroup &devices : group.stages[number]) {
@@ -231,6 +233,9 @@ private:
         os << "finalists: none simulated, since programs compute in fp32 and "
               "this plan is for "
            << precisionName(facts.precision) << "\n";
+      else if (!hasPrograms(result.best.plan))
+        os << "finalists: none simulated, since nothing executes this plan "
+              "yet\n";
       return;
     }
     os << "finalists, lowered and simulated in " << seconds(facts.simulating_s);

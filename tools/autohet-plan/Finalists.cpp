@@ -53,8 +53,21 @@ size_t FinalistJudge::choose(llvm::ArrayRef<PlannedStep> plans,
   lacking.clear();
   excess.emplace(estimates);
   for (const PlannedStep &step :
-       plans.take_front(std::min<size_t>(count(), plans.size())))
+       plans.take_front(std::min<size_t>(count(), plans.size()))) {
+    if (!hasPrograms(step.plan))
+      break;
     finalists.push_back({step, {}, {}, ""});
+  }
+  // What has no programs is taken as it is.
+  if (finalists.empty()) {
+    failed = options.measureTop > 0;
+    if (failed)
+      emitError(UnknownLoc::get(&context))
+          << "--measure-top: nothing executes the best plan, which needs what "
+             "--allow allows";
+    chosen_s = plans.front().evaluation.step_s;
+    return 0;
+  }
   if (mlir::failed(simulatePlans()) ||
       (options.measureTop && mlir::failed(measurePlans()))) {
     failed = true;

@@ -33,8 +33,8 @@ public:
   bool hasFailed() const { return failed; }
   /// What the first plan lacks, a text a device; nothing where it fits.
   llvm::ArrayRef<std::string> shortages() const { return lacking; }
-  /// A step of the plan that was chosen, measured or simulated; infinity where
-  /// no plan fits.
+  /// A step of the plan that was chosen, measured or simulated, or as planned
+  /// where there are no programs of it; infinity where no plan fits.
   double chosenSeconds() const { return chosen_s; }
   /// By what its programs exceed their estimates then.
   const MemoryExcess &memoryExcess() const { return *excess; }

@@ -300,6 +300,14 @@ LogicalResult autohet::plan(const PlanOptions &options, MLIRContext &context) {
   if (llvm::Error problem = cluster->usePrecision(options.precision))
     return emitProblem(context, std::move(problem));
 
+  if (options.planner.allow_offload &&
+      llvm::none_of(cluster->kinds, [](const DeviceKind &kind) {
+        return kind.host_bandwidth_bytes_per_s > 0;
+      }))
+    return emitError(UnknownLoc::get(&context))
+           << "--allow=offload: no device kind of the cluster has a "
+              "host_bandwidth";
+
   FailureOr<PlannedModel> model = readUnits(options, context);
   if (failed(model))
     return failure();

@@ -135,7 +135,8 @@ struct CommandLine {
           "nothing else fits"),
       cl::value_desc("even|uneven"), cl::cat(searchOptions)};
   cl::list<std::string> allow{
-      "allow", cl::desc("Plan also with what no runtime does yet: recompute"),
+      "allow",
+      cl::desc("Plan also with what no runtime does yet: recompute, offload"),
       cl::value_desc("what"), cl::CommaSeparated, cl::cat(searchOptions)};
 
   cl::opt<std::string> output{"o", cl::desc("Write the plan (JSON)"),
@@ -426,9 +427,10 @@ llvm::Error CommandLine::read(PlanOptions &options) const {
         stateParts == "even" ? StateParts::Even : StateParts::Uneven;
   }
   for (llvm::StringRef what : allow) {
-    if (what != "recompute")
-      return error("--allow=" + what + ": known is recompute");
-    planner.allow_recompute = true;
+    if (what != "recompute" && what != "offload")
+      return error("--allow=" + what + ": known are recompute and offload");
+    (what == "offload" ? planner.allow_offload : planner.allow_recompute) =
+        true;
   }
   return readFinalists(options);
 }

@@ -44,6 +44,8 @@ struct DeviceKind {
   double attention_flops_per_s = 0, elementwise_flops_per_s = 0;
   /// 0: memory traffic is not counted.
   double memory_bandwidth_bytes_per_s = 0;
+  /// Each way between a device's memory and its host's; 0: unknown, or none.
+  double host_bandwidth_bytes_per_s = 0;
   /// To start a command.
   double overhead_s = 2e-6;
   /// For emulation: only the ratios between kinds count.
@@ -143,6 +145,7 @@ struct DataSheet {
   const char *name;
   double memory_gb, memory_gb_per_s;
   double fp32_tflops, fp16_tflops, bf16_tflops; ///< 0: cannot
+  double host_gb_per_s;                         ///< to the host, each way
   const char *source;
 };
 /// By one of the names that findKnownKind takes; null where unknown.

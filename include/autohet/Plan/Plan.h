@@ -33,6 +33,14 @@ std::optional<OptimizerKind> parseOptimizer(llvm::StringRef name);
 /// Bytes of state for each byte of a trained fp32 parameter.
 double stateBytesPerByte(OptimizerKind optimizer);
 
+/// What a stage does with what the backward of a microbatch needs. The others
+/// are for planning only: nothing executes them yet.
+enum class Keeping {
+  All,    ///< stays on its devices
+  Inputs, ///< only what comes in stays, and forward is computed again
+  OnHost  ///< goes to the host behind forward, comes back for backward
+};
+
 /// Consecutive or not: any units that leave the stages in one order.
 struct Stage {
   std::vector<std::string> units;   ///< as expandUnits reads them
@@ -41,8 +49,7 @@ struct Stage {
   std::vector<int64_t> tensor_parallel;
   /// Share in what state is spread over a parameter's holders; 0: owns nothing.
   int64_t state_share = 1;
-  /// Keeps only what comes in and computes forward again before backward.
-  bool recompute = false;
+  Keeping keeping = Keeping::All;
 
   bool operator==(const Stage &other) const;
 };
@@ -102,7 +109,7 @@ struct ResolvedStage {
   std::vector<unsigned> devices; ///< into the cluster, in rank order
   std::vector<int64_t> weights;  ///< one a device
   int64_t state_share = 1;
-  bool recompute = false;
+  Keeping keeping = Keeping::All;
 };
 struct ResolvedReplica {
   int64_t microbatch_size = 1, microbatches = 1;

@@ -15,6 +15,7 @@
 
 #include "autohet/Plan/Plan.h"
 #include "autohet/Planner/MachineClasses.h"
+#include "llvm/Support/ErrorHandling.h"
 #include <algorithm>
 #include <limits>
 
@@ -87,6 +88,20 @@ enum class PlanObjective {
 /// Parameters and gradients are float32.
 constexpr double kBytesPerElement = 4;
 
+/// Microbatches whose activations lie on a stage's devices: those that come
+/// from the host need room while the one before is computed.
+inline int64_t keptMicrobatches(Keeping keeping, int64_t inFlight) {
+  switch (keeping) {
+  case Keeping::All:
+    return inFlight;
+  case Keeping::Inputs:
+    return 1;
+  case Keeping::OnHost:
+    return std::min<int64_t>(inFlight, 2);
+  }
+  llvm_unreachable("unknown keeping");
+}
+
 class CostModel {
 public:
   CostModel(const UnitTable &table, const Cluster &cluster,
@@ -97,6 +112,12 @@ public:
   PassSeconds unitSeconds(unsigned unit, llvm::ArrayRef<unsigned> devices,
                           llvm::ArrayRef<int64_t> weights,
                           int64_t microbatchSize) const;
+  /// The same where its activations go to the host behind forward, and come
+  /// back for backward: a pass takes as long as they do, if that is longer. All
+  /// devices must have a link to their host.
+  PassSeconds offloadedSeconds(unsigned unit, llvm::ArrayRef<unsigned> devices,
+                               llvm::ArrayRef<int64_t> weights,
+                               int64_t microbatchSize) const;
   PassSeconds stageSeconds(const ResolvedStage &stage,
                            int64_t microbatchSize) const;
 
@@ -105,11 +126,11 @@ public:
   Link groupLink(llvm::ArrayRef<unsigned> from,
                  llvm::ArrayRef<unsigned> to) const;
 
-  /// With recomputation only what it receives is kept of each microbatch in
-  /// flight.
+  /// Of each microbatch in flight, what it receives is kept in any case.
   MemoryNeed memory(llvm::ArrayRef<unsigned> units, double share,
                     int64_t microbatchSize, int64_t inFlight,
-                    const StageTies &ties, bool recompute = false) const;
+                    const StageTies &ties,
+                    Keeping keeping = Keeping::All) const;
 
   /// Applying the optimizer to so many parameters, of `bytes` together.
   Work updateWork(double bytes, double parameters) const;

@@ -46,7 +46,7 @@ struct StageQuery {
   unsigned begin = 0, end = 0;
   unsigned shape = 0;
   int64_t microbatch_size = 1;
-  bool recompute = false;
+  Keeping keeping = Keeping::All;
 };
 
 /// What exchanging a stage's gradients takes; new parameters take as long to
@@ -95,11 +95,11 @@ public:
   /// One unit for one microbatch: a stage takes the sum over its units.
   virtual PassSeconds unitSeconds(unsigned shape, unsigned unit,
                                   int64_t microbatchSize) const = 0;
-  /// What recomputation adds to the unit's backward.
-  virtual double recomputeSeconds(unsigned shape, unsigned unit,
-                                  int64_t microbatchSize) const {
-    return unitSeconds(shape, unit, microbatchSize).forward_s;
-  }
+  /// The same where the stage does not keep all activations.
+  PassSeconds secondsKeeping(Keeping keeping, unsigned shape, unsigned unit,
+                             int64_t microbatchSize) const;
+  /// Whether all devices of a shape have a link to their host.
+  virtual bool mayOffload(unsigned shape) const { return false; }
   /// Passing one microbatch on where units from `cut` on are the next stage's,
   /// and its gradient back. At best; between two nodes where `areApart`. A
   /// stage's class is its shape's main one.
@@ -153,6 +153,12 @@ public:
   double flopsPerSample() const;
 
 protected:
+  /// With activations on the host, for shapes that may.
+  virtual PassSeconds offloadedSeconds(unsigned shape, unsigned unit,
+                                       int64_t microbatchSize) const {
+    llvm_unreachable("no links to hosts");
+  }
+
   /// All shapes within the nodes: any number of devices of a class, and of
   /// several classes that share nodes. `isKnown` leaves shapes out (a profile
   /// may not have them all).

@@ -35,6 +35,9 @@ struct PlannedStep {
   PlanEvaluation evaluation;
 };
 
+/// Whether there are programs of a plan: they keep all activations.
+bool hasPrograms(const Plan &plan);
+
 struct PlannerOptions {
   int64_t global_batch = 1;
   OptimizerKind optimizer = OptimizerKind::AdamW;
@@ -58,8 +61,9 @@ struct PlannerOptions {
   /// All stages have as many devices: of the joint search only, since modes
   /// have rules of their own.
   bool has_one_extent = false;
-  /// Stages that compute forward twice: no runtime does that yet.
-  bool allow_recompute = false;
+  /// Stages that compute forward twice, or whose activations wait on the host:
+  /// no runtime does that yet.
+  bool allow_recompute = false, allow_offload = false;
   /// Devices that a plan may use.
   std::optional<unsigned> max_devices;
   /// Seconds after which the best plan so far is given. Without it the search

@@ -28,11 +28,11 @@ namespace autohet {
 struct TemplateStage {
   unsigned begin = 0, end = 0; ///< units
   unsigned shape = 0;          ///< into PlanCosts::shapes()
-  bool recompute = false;
+  Keeping keeping = Keeping::All;
 
   bool operator==(const TemplateStage &other) const {
     return begin == other.begin && end == other.end && shape == other.shape &&
-           recompute == other.recompute;
+           keeping == other.keeping;
   }
 };
 
@@ -79,6 +79,7 @@ struct TemplateSpace {
   bool are_stages_apart = false;
   /// Whether a shape may be used; empty: all may.
   std::vector<bool> allowed_shapes = {};
+  bool allow_offload = false;
 
   /// What part of the state a replica owns at least.
   double ownedAtBest() const {
@@ -87,6 +88,7 @@ struct TemplateSpace {
     return mayOwnNone ? 0 : 1 / static_cast<double>(max_replicas);
   }
   bool allows(unsigned shape) const;
+  bool allows(Keeping keeping, unsigned shape) const;
   /// At best.
   StageHolders holders() const {
     return {min_replicas, std::nullopt, state_parts};

@@ -25,6 +25,7 @@ public:
                  unsigned extent = 0);
   ~UnitTableCosts() override;
 
+  bool mayOffload(unsigned shape) const override;
   PassSeconds unitSeconds(unsigned shape, unsigned unit,
                           int64_t microbatchSize) const override;
   PassSeconds transferSeconds(unsigned fromClass, unsigned toClass,
@@ -48,6 +49,10 @@ public:
   bool mayNameDevices() const override { return !extent; }
   PlanObjective planObjective() const override { return costs.planObjective(); }
 
+protected:
+  PassSeconds offloadedSeconds(unsigned shape, unsigned unit,
+                               int64_t microbatchSize) const override;
+
 private:
   /// A class's links at best, and the devices of its nodes.
   struct Reach {
@@ -64,7 +69,7 @@ private:
   void addExamples(const StageShape &shape);
   /// In whichever order the devices are.
   PassSeconds secondsAtBest(unsigned shape, unsigned unit,
-                            int64_t microbatchSize) const;
+                            int64_t microbatchSize, bool onHost = false) const;
   void findReach();
   /// For a gradient of one byte.
   ExchangeWays exchangeRates(unsigned machineClass, unsigned extent,
@@ -87,6 +92,9 @@ private:
   std::vector<unsigned> alike;
   /// Of each microbatch size that was asked for: every unit on every shape.
   mutable std::map<int64_t, std::vector<PassSeconds>> known;
+  /// [shape, unit, microbatch size], with activations on the host.
+  mutable std::map<std::tuple<unsigned, unsigned, int64_t>, PassSeconds>
+      offloaded;
 };
 
 } // namespace autohet

@@ -91,6 +91,8 @@ TEST(ClusterFile, WritesWhatItReads) {
       EXPECT_EQ(other.flops_per_s, one.flops_per_s);
       EXPECT_EQ(other.flops_bf16_per_s, one.flops_bf16_per_s);
       EXPECT_EQ(other.memory_bytes, one.memory_bytes);
+      EXPECT_EQ(other.host_bandwidth_bytes_per_s,
+                one.host_bandwidth_bytes_per_s);
       // 5 us is 5 times 1e-6, which need not be 5e-6.
       EXPECT_DOUBLE_EQ(other.overhead_s, one.overhead_s);
       EXPECT_EQ(other.relative_speed, one.relative_speed);

@@ -106,6 +106,8 @@ TEST(PlanFile, Refuses) {
               HasSubstr("a plan needs 'global_batch'"));
   EXPECT_THAT(refuse("\"schedule\"", "\"recompute\": true, \"schedule\""),
               HasSubstr("'recompute' is reserved"));
+  EXPECT_THAT(refuse("\"schedule\"", "\"offload\": true, \"schedule\""),
+              HasSubstr("'offload' is reserved"));
   EXPECT_EQ(refuse("\"schedule\"", "\"recompute\": false, \"schedule\""), "");
 }
 

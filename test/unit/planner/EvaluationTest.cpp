@@ -81,6 +81,41 @@ TEST_F(Evaluation, MemoryOfEachStage) {
   }
 }
 
+// Two microbatches lie on the device, however many are in flight, and a pass
+// takes as long as what it moves.
+TEST_F(Evaluation, ActivationsOnTheHost) {
+  const char *text = "4x2: embed-block3@n0/0, block4-head@n1/0";
+  ResolvedPlan plan = resolve(text);
+  ResolvedStage &stage = plan.replicas[0].stages[0];
+  CostModel costs(table, cluster, optimizer);
+  PassSeconds kept = costs.stageSeconds(stage, 2);
+  double bytes = 0;
+  for (unsigned unit : stage.units)
+    bytes += 2 * table.units[unit].activations.all;
+  EXPECT_EQ(evaluate(text).devices[0].memory.activation_bytes, 2 * bytes);
+
+  stage.keeping = Keeping::OnHost;
+  auto secondsAt = [&](double bandwidth) {
+    for (DeviceKind &kind : cluster.kinds)
+      kind.host_bandwidth_bytes_per_s = bandwidth;
+    return CostModel(table, cluster, optimizer).stageSeconds(stage, 2);
+  };
+  // Far quicker than the units, all is hidden; far slower, nothing else counts.
+  EXPECT_NEAR(secondsAt(1e15).total(), kept.total(), 1e-9);
+  PassSeconds slow = secondsAt(1e3);
+  EXPECT_NEAR(slow.forward_s, bytes / 1e3, 1e-3 * slow.forward_s);
+  EXPECT_DOUBLE_EQ(slow.backward_s, slow.forward_s);
+
+  auto activationsWith = [&](Keeping keeping, int64_t inFlight) {
+    return costs.memory(stage.units, 1, 2, inFlight, {}, keeping)
+        .activation_bytes;
+  };
+  EXPECT_EQ(activationsWith(Keeping::All, 5), 5 * bytes);
+  EXPECT_EQ(activationsWith(Keeping::OnHost, 5), 2 * bytes);
+  EXPECT_EQ(activationsWith(Keeping::OnHost, 1), bytes);
+  EXPECT_EQ(activationsWith(Keeping::Inputs, 5), bytes);
+}
+
 // Nothing is kept, nothing goes back, and nobody agrees on anything.
 TEST_F(Evaluation, WithoutABackward) {
   test::dropBackward(table);

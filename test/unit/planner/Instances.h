@@ -70,6 +70,10 @@ inline Instance makeInstance(Random &random, unsigned maxUnits,
     kind.flops_per_s = random.real(5e9, 4e10);
     kind.memory_bytes = random.real(2e6, 4e7);
     kind.overhead_s = random.below(2) ? 0 : 5e-5;
+    // What a unit keeps is on its host a little sooner or later than the unit
+    // is done.
+    if (k == 0 || kind.overhead_s > 0)
+      kind.host_bandwidth_bytes_per_s = kind.flops_per_s / 20;
     made.cluster.addKind(kind);
   }
   unsigned left = 1 + random.below(maxDevices);

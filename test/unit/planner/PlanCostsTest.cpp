@@ -91,7 +91,7 @@ TEST(PlanCosts, MemoryLimitsMicrobatchesInFlight) {
   stage.end = 7;
   EXPECT_EQ(costs.mostInFlight(stage, 1), 0);
   // Recomputed, only what comes in is kept: 10 kB a sample.
-  stage = {1, 5, 0, 1, true};
+  stage = {1, 5, 0, 1, Keeping::Inputs};
   EXPECT_GT(costs.mostInFlight(stage, 1), 100);
 }
 

@@ -29,10 +29,10 @@ void forAllStages(const TemplateSpace &space, unsigned begin,
     return visit(stages);
   for (unsigned end = begin + 1; end <= units; ++end)
     for (unsigned shape = 0; shape < space.costs.shapes().size(); ++shape)
-      for (bool recompute : {false, true}) {
-        if (recompute && !space.allow_recompute)
+      for (Keeping keeping : {Keeping::All, Keeping::Inputs, Keeping::OnHost}) {
+        if (!space.allows(keeping, shape))
           continue;
-        stages.push_back({begin, end, shape, recompute});
+        stages.push_back({begin, end, shape, keeping});
         forAllStages(space, end, stages, visit);
         stages.pop_back();
       }
@@ -99,6 +99,7 @@ compareWithBruteForce(int rounds, OptimizerKind optimizer,
     TemplateSpace space = {
         costs, allSizes(std::min<int64_t>(3, instance.global_batch)),
         instance.allow_recompute, 1, 2};
+    space.allow_offload = round % 3 == 0;
     DevicePrices prices;
     for (unsigned i = 0; i < costs.classes().size(); ++i)
       prices.of_class.push_back(random.real(0, 2));

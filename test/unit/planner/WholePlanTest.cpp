@@ -36,6 +36,7 @@ public:
     return best_s;
   }
   unsigned evaluated = 0;
+  bool is_best_on_host = false; ///< in part
 
 private:
   /// Replicas by rising first device of their first stage: each set once.
@@ -79,15 +80,16 @@ private:
   void addStage(unsigned begin, unsigned end, unsigned leastDevice,
                 const std::vector<unsigned> &devices,
                 const std::vector<int64_t> &weights) {
-    for (bool recompute : {false, true}) {
-      if (recompute && !options.allow_recompute)
+    for (Keeping keeping : {Keeping::All, Keeping::Inputs, Keeping::OnHost}) {
+      if ((keeping == Keeping::Inputs && !options.allow_recompute) ||
+          (keeping == Keeping::OnHost && !mayOffload(devices)))
         continue;
       ResolvedStage &stage = plan.replicas.back().stages.emplace_back();
       for (unsigned unit = begin; unit < end; ++unit)
         stage.units.push_back(unit);
       stage.devices = devices;
       stage.weights = weights;
-      stage.recompute = recompute;
+      stage.keeping = keeping;
       for (unsigned device : devices)
         isFree[device] = false;
       addStage(end, leastDevice);
@@ -95,6 +97,13 @@ private:
         isFree[device] = true;
       plan.replicas.back().stages.pop_back();
     }
+  }
+
+  bool mayOffload(const std::vector<unsigned> &devices) const {
+    return options.allow_offload && llvm::all_of(devices, [&](unsigned device) {
+             return instance.cluster.kindOf(device).host_bandwidth_bytes_per_s >
+                    0;
+           });
   }
 
   /// The first free ones: those of a class in a node are alike.
@@ -163,8 +172,15 @@ private:
     bool fits = llvm::all_of(evaluation.devices, [&](const auto &entry) {
       return entry.memory.total() <= costs.memoryRoom(entry.device);
     });
-    if (fits)
-      best_s = std::min(best_s, evaluation.step_s);
+    if (!fits || evaluation.step_s >= best_s)
+      return fits;
+    best_s = evaluation.step_s;
+    is_best_on_host =
+        llvm::any_of(plan.replicas, [](const ResolvedReplica &replica) {
+          return llvm::any_of(replica.stages, [](const ResolvedStage &stage) {
+            return stage.keeping == Keeping::OnHost;
+          });
+        });
     return fits;
   }
 
@@ -220,6 +236,7 @@ TEST(WholePlan, BoundIsBelowTheBestIsBelowTheFound) {
     PlannerOptions options;
     options.global_batch = 1 + random.below(isDeep ? 5 : 3);
     options.allow_recompute = random.below(3) == 0;
+    options.allow_offload = round % 3 == 0;
     options.max_alternatives = 0;
     double best = AllPlans(instance, options).best();
     Searched searched = search(instance, options);
@@ -236,6 +253,46 @@ TEST(WholePlan, BoundIsBelowTheBestIsBelowTheFound) {
   EXPECT_GT(withRecompute, 100u);
   EXPECT_GT(found, 8 * solved / 10) << found << " of " << solved;
   EXPECT_GT(near, solved / 2) << near << " of " << solved;
+}
+
+// Pipelines of three devices, which have no room for all microbatches in
+// flight.
+TEST(WholePlan, SoItIsWithActivationsOnTheHost) {
+  Random random(16);
+  unsigned solved = 0, found = 0, onHost = 0;
+  for (int round = 0; round < 1500; ++round) {
+    Instance instance = test::makeInstance(random, 4, 3);
+    if (instance.cluster.devices().size() < 3 ||
+        instance.table.units.size() < 3)
+      continue;
+    for (Unit &unit : instance.table.units)
+      unit.activations.all = random.real(2e6, 4e6);
+    for (UnitParameter &parameter : instance.table.parameters)
+      parameter.bytes /= 4;
+    for (DeviceKind &kind : instance.cluster.kinds) {
+      kind.memory_bytes = random.real(6e6, 1.4e7);
+      kind.host_bandwidth_bytes_per_s = kind.flops_per_s / 3;
+    }
+    PlannerOptions options;
+    options.global_batch = 3 + random.below(2);
+    options.optimizer = OptimizerKind::SGD;
+    options.max_microbatch_size = 1;
+    options.allow_offload = true;
+    options.max_alternatives = 0;
+    AllPlans all(instance, options);
+    double best = all.best();
+    Searched searched = search(instance, options);
+    ASSERT_LE(searched.bound_s, best * (1 + 1e-9)) << round;
+    ASSERT_GE(searched.step_s, best * (1 - 1e-9)) << round;
+    if (best == std::numeric_limits<double>::infinity())
+      continue;
+    ++solved;
+    onHost += all.is_best_on_host;
+    found += searched.step_s <= best * (1 + 1e-6);
+  }
+  EXPECT_GT(solved, 100u) << solved;
+  EXPECT_GT(onHost, 20u) << onHost << " of " << solved;
+  EXPECT_GT(found, 8 * solved / 10) << found << " of " << solved;
 }
 
 // Where state may lie in unlike parts, plans fit that do not otherwise.
