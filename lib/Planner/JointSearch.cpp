@@ -39,7 +39,7 @@ static constexpr unsigned maxSplits = 6;
 // A neighbour's templates that take no more than that are tried.
 static constexpr double usefulRatio = 1.1;
 // Plans nearer to the bound than this are as good as their neighbours.
-static constexpr double worthImproving = 0.025;
+static constexpr double worthImproving = 0.012;
 // What is nearly worth having may be what whole numbers need.
 static constexpr double nearBest = 1.03, nearRatio = 1.03;
 
