@@ -68,6 +68,7 @@ public:
   }
   /// Whether what is begun now, such as another evaluation, ends too late.
   bool isLate() const;
+  double evaluationSeconds() const { return evaluation_s; }
   double secondsSinceStart() const;
   double started() const { return started_s; }
 

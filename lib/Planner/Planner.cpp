@@ -207,15 +207,19 @@ search(const PlanCosts &costs, const PlannerOptions &options,
   PlannerOptions others = options;
   for (PlannerMode mode : options.compare) {
     if (others.deadline_s)
+      // Each evaluates one plan at least, late or not.
       *others.deadline_s =
-          std::max(0.0, *options.deadline_s - judge.secondsSinceStart()) /
+          std::max(0.0, *options.deadline_s - judge.secondsSinceStart() -
+                            judge.evaluationSeconds()) /
           static_cast<double>(options.compare.size() - result.modes.size());
     result.modes.push_back(runMode(mode, costs, others));
     const std::optional<PlannedStep> &step = result.modes.back().step;
     if (mode == PlannerMode::Symmetric)
       result.symmetric = step;
     // A restricted plan is a plan too: never answer with a slower one.
-    if (step && options.mode == PlannerMode::Joint &&
+    bool mayHelp = step && (!judge.isLate() ||
+                            step->evaluation.step_s < judge.bestSeconds());
+    if (mayHelp && options.mode == PlannerMode::Joint &&
         (!options.has_one_extent || hasOneExtent(step->resolved))) {
       judge.consider(step->resolved);
       if (spaces.empty())

@@ -316,12 +316,14 @@ LogicalResult autohet::plan(const PlanOptions &options, MLIRContext &context) {
   remarkOnPrecision(options, context);
 
   PlannerOptions planner = options.planner;
-  // A deadline is the whole process's: what reading took is gone.
+  // A deadline is the whole process's: what reading took is gone, and printing
+  // takes about as long.
   if (planner.deadline_s)
-    *planner.deadline_s = std::max(
-        0.0, *planner.deadline_s - std::chrono::duration<double>(
-                                       std::chrono::steady_clock::now() - begin)
-                                       .count());
+    *planner.deadline_s =
+        std::max(0.0, *planner.deadline_s -
+                          2 * std::chrono::duration<double>(
+                                  std::chrono::steady_clock::now() - begin)
+                                  .count());
   if (!planner.microbatch_size && model->fixed_batch)
     planner.microbatch_size = model->fixed_batch;
   FinalistJudge finalists(options, *cluster, context);
