@@ -17,6 +17,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -62,10 +63,14 @@ private:
   json::Value changed(const json::Value &value) {
     if (std::optional<bool> flag = value.getAsBoolean(); flag && below(4))
       return !*flag;
-    if (std::optional<int64_t> count = value.getAsInteger(); count && below(4))
-      return nearby(*count);
-    if (std::optional<double> number = value.getAsNumber(); number && below(4))
+    if (std::optional<double> number = value.getAsNumber();
+        number && below(4)) {
+      // LLVM's own limit for whole numbers is one that int64_t does not hold.
+      bool mayBeCount = std::abs(*number) < 0x1p62;
+      if (auto count = mayBeCount ? value.getAsInteger() : std::nullopt)
+        return nearby(*count);
       return *number * (double(below(9)) - 1) / 4;
+    }
     if (const json::Array *list = value.getAsArray(); list && below(4)) {
       json::Array shorter(*list);
       if (!shorter.empty())
