@@ -15,7 +15,6 @@ namespace autohet {
 // For one fp32 element: the gradient's square is added to the norm, then the
 // optimizer reads parameter, gradient and state and writes parameter and state.
 static constexpr double normFlopsPerElement = 2, updateFlopsPerElement = 12;
-static constexpr double commandsOfUpdate = 2;
 
 CostModel::CostModel(const UnitTable &table, const Cluster &cluster,
                      OptimizerKind optimizer, PlanObjective objective)
@@ -136,17 +135,22 @@ PassSeconds CostModel::offloadedSeconds(unsigned unit,
   return seconds;
 }
 
+PassSeconds CostModel::unitSeconds(unsigned unit, const ResolvedStage &stage,
+                                   int64_t microbatchSize) const {
+  if (stage.keeping == Keeping::OnHost)
+    return offloadedSeconds(unit, stage.devices, stage.weights, microbatchSize);
+  PassSeconds seconds =
+      unitSeconds(unit, stage.devices, stage.weights, microbatchSize);
+  if (stage.keeping == Keeping::Inputs)
+    seconds.backward_s += seconds.forward_s;
+  return seconds;
+}
+
 PassSeconds CostModel::stageSeconds(const ResolvedStage &stage,
                                     int64_t microbatchSize) const {
   PassSeconds sum;
   for (unsigned unit : stage.units)
-    sum +=
-        stage.keeping == Keeping::OnHost
-            ? offloadedSeconds(unit, stage.devices, stage.weights,
-                               microbatchSize)
-            : unitSeconds(unit, stage.devices, stage.weights, microbatchSize);
-  if (stage.keeping == Keeping::Inputs)
-    sum.backward_s += sum.forward_s;
+    sum += unitSeconds(unit, stage, microbatchSize);
   return sum;
 }
 
@@ -176,14 +180,23 @@ Link CostModel::groupLink(llvm::ArrayRef<unsigned> from,
   return slowest;
 }
 
+Work CostModel::normWork(double bytes, double parameters) const {
+  Work work;
+  if (optimizer == OptimizerKind::None)
+    return work;
+  work.commands = parameters;
+  work.elementwise_flops = bytes / kBytesPerElement * normFlopsPerElement;
+  work.traffic_bytes = bytes;
+  return work;
+}
+
 Work CostModel::updateWork(double bytes, double parameters) const {
   Work work;
   if (optimizer == OptimizerKind::None)
     return work;
-  work.commands = commandsOfUpdate * parameters;
-  work.elementwise_flops =
-      bytes / kBytesPerElement * (normFlopsPerElement + updateFlopsPerElement);
-  work.traffic_bytes = bytes * (1 + 3 + 2 * stateBytesPerByte(optimizer));
+  work.commands = parameters;
+  work.elementwise_flops = bytes / kBytesPerElement * updateFlopsPerElement;
+  work.traffic_bytes = bytes * (3 + 2 * stateBytesPerByte(optimizer));
   return work;
 }
 
@@ -197,8 +210,11 @@ Work CostModel::sumWork(double bytes, double parameters, double parts) {
   return work;
 }
 
-double CostModel::updateSeconds(unsigned device, double bytes) const {
-  return cluster.kindOf(device).seconds(updateWork(bytes, 0));
+Work CostModel::copyWork(double bytes, double commands) {
+  Work work;
+  work.commands = commands;
+  work.traffic_bytes = 2 * bytes;
+  return work;
 }
 
 double CostModel::flopsPerSample() const {

@@ -3,6 +3,7 @@
 #include "autohet/Planner/Evaluation.h"
 #include "GradientTraffic.h"
 #include "NodeCards.h"
+#include "StepBorder.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -133,13 +134,15 @@ private:
       const ResolvedStage &stage = replica.stages[s];
       // Where holders own unlike parts, equal replicas may differ in that.
       if (isNew || !owners.isEven()) {
-        owners.setShares({r, s}, known.ties[s]);
         known.memory[s].clear();
         int64_t inFlight = inFlightOf(replica, s, schedule, costs);
-        for (double share : sharesOf(stage.weights))
+        for (auto [position, share] :
+             llvm::enumerate(sharesOf(stage.weights))) {
+          owners.setShares({r, s}, position, known.ties[s]);
           known.memory[s].push_back(
               costs.memory(stage.units, share, replica.microbatch_size,
                            inFlight, known.ties[s], stage.keeping));
+        }
       }
       double busy = result.timelineOf(r).busySeconds(s);
       for (auto [position, device] : llvm::enumerate(stage.devices)) {
@@ -169,11 +172,12 @@ private:
 
   /// What one way of exchanging takes in the whole plan.
   struct ExchangeTime {
-    std::vector<Traffic> devices; ///< as the result's
-    double update_s = 0;
+    std::vector<Traffic> traffic;
+    std::vector<unsigned> kinds; ///< of each of the result's devices
     std::vector<double> exposed_of_replica_s;
-    /// Of the replica that is last with all of it.
+    // Of the replica that is last with all of it.
     double pipeline_s = 0, exposed_sync_s = 0, exposed_parameters_s = 0;
+    double update_s = 0;
 
     double total() const {
       return pipeline_s + exposed_sync_s + exposed_parameters_s + update_s;
@@ -182,18 +186,20 @@ private:
 
   void synchronize() {
     numberNodes();
-    ExchangeTime best = timeExchange(wanted.value_or(GradientExchange::Direct));
+    StepBorder border(plan, result, owners, costs);
+    ExchangeTime best =
+        timeExchange(border, wanted.value_or(GradientExchange::Direct));
     result.gradient_exchange = wanted.value_or(GradientExchange::Direct);
     // With one node, or one holder in each, there is nothing to relay.
     if (!wanted && result.devices.size() > 1) {
-      ExchangeTime other = timeExchange(GradientExchange::Hierarchical);
+      ExchangeTime other = timeExchange(border, GradientExchange::Hierarchical);
       if (other.total() * (1 + leastGain) < best.total()) {
         best = std::move(other);
         result.gradient_exchange = GradientExchange::Hierarchical;
       }
     }
-    for (auto [entry, traffic] : llvm::zip_equal(result.devices, best.devices))
-      entry.sync_s = traffic.first_s + traffic.second_s;
+    for (auto [entry, kind] : llvm::zip_equal(result.devices, best.kinds))
+      entry.sync_s = best.traffic[kind].first_s + best.traffic[kind].second_s;
     result.update_s = best.update_s;
     result.exposed_of_replica_s = std::move(best.exposed_of_replica_s);
     result.pipeline_s = best.pipeline_s;
@@ -228,62 +234,66 @@ private:
   // Every holder sends each owner that owner's part of its gradient, itself or
   // through a relay; new parameters take the same ways back. A device sends
   // and receives at once.
-  ExchangeTime timeExchange(GradientExchange how) {
+  ExchangeTime timeExchange(StepBorder &border, GradientExchange how) {
     ExchangeTime time;
-    std::vector<std::vector<Traffic>> slowest; // of each stage
-    for (const ResolvedReplica &replica : plan.replicas)
-      slowest.emplace_back(replica.stages.size());
     bool isExact = result.devices.size() <= maxExactDevices;
-    std::map<std::pair<DeviceWork, unsigned>, Traffic> known;
+    std::map<std::pair<DeviceWork, unsigned>, unsigned> known;
     for (const DeviceEvaluation &entry : result.devices) {
-      auto [place, isNew] =
-          known.try_emplace({workOf(entry), kind_of_node[nodeOf(entry)]});
-      if (isNew || isExact)
-        place->second =
-            exchange.of(entry, result.make_of_replica[entry.replica], how);
-      const Traffic &traffic = time.devices.emplace_back(place->second);
-      Traffic &stage = slowest[entry.replica][entry.stage];
-      stage.first_s = std::max(stage.first_s, traffic.first_s);
-      stage.second_s = std::max(stage.second_s, traffic.second_s);
-      time.update_s = std::max(
-          time.update_s,
-          costs.machines().kindOf(entry.device).seconds(traffic.update));
-    }
-    std::vector<std::vector<CardTimes>> cards =
-        timeCards(plan, result, time.devices, costs.machines());
-    // The buckets of a stage follow its last backward unit by unit, and its
-    // new parameters come before the next forward unit by unit.
-    double last_s = -1;
-    for (auto [r, replica] : llvm::enumerate(plan.replicas)) {
-      const PipelineTimeline &timeline = result.timelineOf(r);
-      double end = timeline.end_s, late = 0;
-      for (auto [s, stage] : llvm::enumerate(replica.stages)) {
-        double sync = slowest[r][s].first_s, relayed = slowest[r][s].second_s;
-        double units = static_cast<double>(stage.units.size());
-        PipelineCommand last = timeline.last(s);
-        double backward = last.end_s - last.start_s;
-        end = std::max({end, last.end_s + sync / units + relayed,
-                        last.start_s + backward / units + sync + relayed,
-                        cards[r][s].end_s});
-        const PipelineCommand &first = timeline.first(s);
-        double back = sync + relayed;
-        late =
-            std::max({late, back / units - first.start_s, back - first.end_s});
-        const CardTimes &card = cards[r][s];
-        double others = card.back_s - card.own_back_s;
-        late = std::max({late, others + card.own_back_s / units - first.start_s,
-                         card.back_s - first.end_s});
+      auto [place, isNew] = known.try_emplace(
+          {workOf(entry), kind_of_node[nodeOf(entry)]}, time.traffic.size());
+      if (isNew || isExact) {
+        place->second = time.traffic.size();
+        time.traffic.push_back(
+            exchange.of(entry, result.make_of_replica[entry.replica], how));
       }
-      double exposed = end - timeline.end_s + late;
-      time.exposed_of_replica_s.push_back(exposed);
-      if (end + late <= last_s)
+      time.kinds.push_back(place->second);
+    }
+    StepBorderTimes times = border.time(time.traffic, time.kinds);
+    addCards(timeCards(plan, result, time.traffic, time.kinds, border,
+                       costs.machines()),
+             times);
+    double last_s = -1;
+    for (const ReplicaBorder &replica : times.replicas)
+      last_s = std::max(last_s, replica.end());
+    // What follows when all have sent is one wait of all.
+    double rest_s = times.end_s - last_s;
+    for (auto [r, replica] : llvm::enumerate(times.replicas)) {
+      double pipeline_s = result.timelineOf(r).end_s;
+      time.exposed_of_replica_s.push_back(replica.end() - pipeline_s + rest_s);
+      if (replica.end() < last_s || time.pipeline_s > 0)
         continue;
-      last_s = end + late;
-      time.pipeline_s = timeline.end_s;
-      time.exposed_sync_s = end - timeline.end_s;
-      time.exposed_parameters_s = late;
+      time.pipeline_s = pipeline_s;
+      time.exposed_parameters_s = replica.late_s - replica.update_s;
+      time.exposed_sync_s =
+          std::max(0.0, replica.sent_s - replica.late_s - pipeline_s);
+      time.update_s = times.end_s - pipeline_s - time.exposed_sync_s -
+                      time.exposed_parameters_s;
     }
     return time;
+  }
+
+  // A card that several share may be busy for longer than any of their links.
+  void addCards(const std::vector<std::vector<CardTimes>> &cards,
+                StepBorderTimes &times) {
+    for (auto [r, replica] : llvm::enumerate(times.replicas)) {
+      const PipelineTimeline &timeline = result.timelineOf(r);
+      double before_s = replica.late_s;
+      for (auto [s, card] : llvm::enumerate(cards[r])) {
+        const PipelineCommand &first = timeline.first(s);
+        double others_s = card.back_s - card.own_back_s;
+        replica.late_s =
+            std::max({replica.late_s,
+                      others_s + card.own_back_s * card.message - first.start_s,
+                      card.back_s - first.end_s});
+      }
+      double more_s = replica.late_s - before_s;
+      replica.sent_s += more_s;
+      replica.end_s += more_s;
+      times.end_s = std::max(times.end_s, replica.end());
+      for (const CardTimes &card : cards[r])
+        replica.sent_s = std::max(replica.sent_s, replica.late_s + card.end_s);
+      times.end_s = std::max(times.end_s, replica.end());
+    }
   }
 
   unsigned nodeOf(const DeviceEvaluation &entry) const {
@@ -380,7 +390,7 @@ double estimateMemory(const ResolvedPlan &plan, unsigned r, unsigned s,
   const ResolvedReplica &replica = plan.replicas[r];
   const ResolvedStage &stage = replica.stages[s];
   StageTies ties = transfersOf(replica, costs.units())[s];
-  Ownership(plan, stateOwner, costs).setShares({r, s}, ties);
+  Ownership(plan, stateOwner, costs).setShares({r, s}, position, ties);
   return costs
       .memory(stage.units, sharesOf(stage.weights)[position],
               replica.microbatch_size, inFlightOf(replica, s, schedule, costs),

@@ -51,10 +51,11 @@ void ExchangeLimits::limit(StageTables &tables, unsigned index, double low_s,
     auto isTooLong = [&](unsigned last, bool setsPace) {
       double forward = variant.forward_s[last] - variant.forward_s[begin];
       double total = variant.total_s[last] - variant.total_s[begin];
+      double first = tables.firstMessage(index, begin, last);
       return llvm::all_of(
           tables.exchangeWays(index, begin, last),
           [&](const ExchangeSeconds &way) {
-            PassSeconds seen = exposedSeconds(way, last - begin, hidden[begin],
+            PassSeconds seen = exposedSeconds(way, first, hidden[begin],
                                               {forward, total - forward});
             return (setsPace ? seen.total() : seen.forward_s) > left_s;
           });

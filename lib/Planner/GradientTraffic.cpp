@@ -6,6 +6,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
+#include <cmath>
 
 namespace autohet {
 
@@ -51,16 +52,38 @@ Ownership::Ownership(const ResolvedPlan &plan, llvm::StringRef stateOwner,
     are_cut_unlike.push_back(llvm::any_of(all, [&](const Holder &holder) {
       return stageOf(holder).weights != stageOf(all.front()).weights;
     }));
-    if (stateOwner == "first" && !all.empty())
-      owner = 0;
+    if (stateOwner == "first")
+      owner = firstHolders(all);
     if (!pinned)
       continue;
     auto found = llvm::find_if(all, [&](const Holder &holder) {
       return llvm::is_contained(stageOf(holder).devices, *pinned);
     });
     if (found != all.end())
-      owner = found - all.begin();
+      owner = {static_cast<unsigned>(found - all.begin())};
   }
+}
+
+/// Of each position the holder whose device there has the lowest rank: ranks go
+/// with the cluster's devices.
+std::vector<unsigned>
+Ownership::firstHolders(llvm::ArrayRef<Holder> all) const {
+  size_t positions = 0;
+  for (const Holder &holder : all)
+    positions = std::max(positions, stageOf(holder).devices.size());
+  std::vector<unsigned> first;
+  for (size_t position = 0; position < positions; ++position) {
+    auto deviceOf = [&](const Holder &holder) {
+      llvm::ArrayRef<unsigned> devices = stageOf(holder).devices;
+      return devices[position % devices.size()];
+    };
+    first.push_back(std::min_element(all.begin(), all.end(),
+                                     [&](const Holder &a, const Holder &b) {
+                                       return deviceOf(a) < deviceOf(b);
+                                     }) -
+                    all.begin());
+  }
+  return first;
 }
 
 std::vector<std::vector<Holder>> Ownership::holdersOfUnits() const {
@@ -73,7 +96,27 @@ std::vector<std::vector<Holder>> Ownership::holdersOfUnits() const {
   return ofUnit;
 }
 
-void Ownership::setShares(const Holder &holder, StageTies &ties) const {
+bool Ownership::isCutByOthers(unsigned group, const Holder &holder) const {
+  // Where what is divided is cut, between 0 and 1.
+  auto cutsOf = [&](const Holder &of) {
+    std::vector<double> cuts;
+    double end = 0;
+    for (double share : sharesOf(stageOf(of).weights))
+      cuts.push_back(end += share);
+    return cuts;
+  };
+  std::vector<double> own = cutsOf(holder);
+  constexpr double same = 1e-6;
+  return llvm::any_of(holders[group], [&](const Holder &other) {
+    return llvm::any_of(cutsOf(other), [&](double cut) {
+      return llvm::none_of(
+          own, [&](double mine) { return std::abs(mine - cut) < same; });
+    });
+  });
+}
+
+void Ownership::setShares(const Holder &holder, unsigned position,
+                          StageTies &ties) const {
   double held = 0, owned = 0, exchanged = 0;
   llvm::SmallDenseSet<unsigned, 16> seen;
   for (unsigned unit : stageOf(holder).units)
@@ -83,7 +126,7 @@ void Ownership::setShares(const Holder &holder, StageTies &ties) const {
         continue;
       held += data.bytes;
       unsigned group = groupOf(parameter);
-      double mine = data.bytes * share(group, holder);
+      double mine = data.bytes * share(group, holder, position);
       owned += mine;
       double count = static_cast<double>(holders[group].size());
       exchanged += mine * (count - 1);
@@ -157,28 +200,35 @@ Traffic GradientTraffic::of(const DeviceEvaluation &entry, unsigned make,
                             GradientExchange how) {
   Holder self = {entry.replica, entry.stage};
   unsigned ownNode = costs.machines().devices()[entry.device].node;
+  const DeviceKind &kind = costs.machines().kindOf(entry.device);
   bool relays = how == GradientExchange::Hierarchical;
   Traffic traffic;
   Hop first, second;
   auto isOutside = [&](unsigned device) {
     return costs.machines().devices()[device].node != ownNode;
   };
+  auto sendingSeconds = [&](unsigned device, double bytes) {
+    return bytes / costs.link(entry.device, device).bandwidth_bytes_per_s;
+  };
+  auto receivingSeconds = [&](unsigned device, double bytes) {
+    return bytes / costs.link(device, entry.device).bandwidth_bytes_per_s;
+  };
   auto meet = [&](Hop &hop, unsigned device) {
     hop.latency_s =
         std::max(hop.latency_s, costs.link(entry.device, device).latency_s);
   };
   auto send = [&](Hop &hop, unsigned device, double bytes) {
-    hop.out_s += bytes / costs.link(entry.device, device).bandwidth_bytes_per_s;
+    hop.out_s += sendingSeconds(device, bytes);
     hop.card.out += isOutside(device) ? bytes : 0;
     meet(hop, device);
   };
   auto receive = [&](Hop &hop, unsigned device, double bytes) {
-    hop.in_s += bytes / costs.link(device, entry.device).bandwidth_bytes_per_s;
+    hop.in_s += receivingSeconds(device, bytes);
     hop.card.in += isOutside(device) ? bytes : 0;
     meet(hop, device);
   };
   for (const SharedBytes &data : sharedBytesOf(entry, make)) {
-    double share = owners.share(data.group, self);
+    double share = owners.share(data.group, self, entry.position);
     double mine = share * data.bytes;
     llvm::ArrayRef<NodeParties> nodes = partiesOf(data.group, entry.position);
     llvm::ArrayRef<Party> inside =
@@ -189,19 +239,28 @@ Traffic GradientTraffic::of(const DeviceEvaluation &entry, unsigned make,
     for (const Party &party : inside)
       if (party.holder == self)
         turn = party.turn;
-    size_t parts = relays ? nodes.size() : owners.holdersOf(data.group).size();
-    traffic.update += costs.updateWork(mine, share * data.count);
-    traffic.update += CostModel::sumWork(mine, share * data.count,
-                                         static_cast<double>(parts));
+    GroupTraffic &group = traffic.groups.emplace_back();
+    group.group = data.group;
+    Hop before = first;
+    // Those of its node, and of each other node the relay's sum.
+    size_t parts = relays ? inside.size() + nodes.size() - 1
+                          : owners.holdersOf(data.group).size();
+    Work sums = costs.normWork(mine, share * data.count);
+    sums += CostModel::sumWork(mine, share * data.count,
+                               static_cast<double>(parts));
     for (const auto &[node, others] : nodes)
       for (const Party &party : others) {
         if (party.holder == self)
           continue;
-        double theirShare = owners.share(data.group, party.holder);
+        double theirShare =
+            owners.share(data.group, party.holder, entry.position);
         double theirs = theirShare * data.bytes;
-        if (node == ownNode || !relays) {
+        bool areLonely = inside.size() == 1 && others.size() == 1;
+        if (node == ownNode || !relays || areLonely) {
           send(first, party.device, theirs);
           receive(first, party.device, mine);
+          group.back_out_s += sendingSeconds(party.device, mine);
+          group.back_in_s += receivingSeconds(party.device, theirs);
           continue;
         }
         // What goes to that owner, through a relay here.
@@ -213,17 +272,27 @@ Traffic GradientTraffic::of(const DeviceEvaluation &entry, unsigned make,
             if (member.device != entry.device)
               receive(first, member.device, theirs);
           send(inside.size() > 1 ? second : first, party.device, theirs);
-          traffic.update +=
-              CostModel::sumWork(theirs, theirShare * data.count,
-                                 static_cast<double>(inside.size()));
+          sums += CostModel::sumWork(theirs, theirShare * data.count,
+                                     static_cast<double>(inside.size()));
         }
         // What comes for this owner, through a relay there.
         if (&party == &others[turn % others.size()])
           receive(others.size() > 1 ? second : first, party.device, mine);
       }
+    group.out_s = first.out_s - before.out_s;
+    group.in_s = first.in_s - before.in_s;
+    group.sum_s = kind.seconds(sums);
+    group.update_s = kind.seconds(costs.updateWork(mine, share * data.count));
+    if (data.bytes > 0)
+      for (double GroupTraffic::*seconds :
+           {&GroupTraffic::out_s, &GroupTraffic::in_s,
+            &GroupTraffic::back_out_s, &GroupTraffic::back_in_s,
+            &GroupTraffic::sum_s, &GroupTraffic::update_s})
+        group.*seconds /= data.bytes;
   }
   traffic.first_s = first.seconds();
   traffic.second_s = second.seconds();
+  traffic.latency_s = first.latency_s;
   traffic.first_card = first.card;
   traffic.second_card = second.card;
   return traffic;

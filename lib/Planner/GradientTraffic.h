@@ -43,23 +43,29 @@ public:
   }
   /// Equal for parameters of equal holders and owners.
   unsigned groupOf(unsigned parameter) const { return groups[parameter]; }
+  unsigned groupCount() const { return holders.size(); }
   /// Of a group's parameters: rising.
   llvm::ArrayRef<Holder> holdersOf(unsigned group) const {
     return holders[group];
   }
-  /// The part of the group's parameters that a holder owns.
-  double share(unsigned group, const Holder &holder) const {
-    if (owners[group])
-      return holders[group][*owners[group]] == holder;
+  /// The part of the group's parameters that a holder owns, of what its device
+  /// in this position has.
+  double share(unsigned group, const Holder &holder, unsigned position) const {
+    if (const std::vector<unsigned> &owner = owners[group]; !owner.empty())
+      return holders[group][owner[position % owner.size()]] == holder;
     return static_cast<double>(stageOf(holder).state_share) / shares[group];
   }
 
-  /// The part of a stage's trained bytes that the stage owns, and what it
-  /// exchanges for that.
-  void setShares(const Holder &holder, StageTies &ties) const;
+  /// Whether others divide what a stage's devices have of a group.
+  bool isCutByOthers(unsigned group, const Holder &holder) const;
+
+  /// The part of a stage's trained bytes that its device in this position owns,
+  /// and what it exchanges for that.
+  void setShares(const Holder &holder, unsigned position,
+                 StageTies &ties) const;
   double stageShare(const Holder &holder) const {
     StageTies ties;
-    setShares(holder, ties);
+    setShares(holder, /*position=*/0, ties);
     return ties.owned;
   }
 
@@ -69,14 +75,16 @@ public:
 
 private:
   std::vector<std::vector<Holder>> holdersOfUnits() const;
+  std::vector<unsigned> firstHolders(llvm::ArrayRef<Holder> all) const;
 
   const ResolvedPlan &plan;
   const CostModel &costs;
   bool areEven;
-  std::vector<unsigned> groups;                ///< of each parameter
-  std::vector<std::vector<Holder>> holders;    ///< of each group
-  std::vector<std::optional<unsigned>> owners; ///< of each, into holders
-  std::vector<double> shares;                  ///< of each, of all holders
+  std::vector<unsigned> groups;             ///< of each parameter
+  std::vector<std::vector<Holder>> holders; ///< of each group
+  /// Of each, into holders, by position; empty: they are spread.
+  std::vector<std::vector<unsigned>> owners;
+  std::vector<double> shares; ///< of each, of all holders
   /// Of each: whether its holders cut what they divide differently.
   std::vector<bool> are_cut_unlike;
 };
@@ -92,14 +100,28 @@ struct CardBytes {
   }
 };
 
-/// One device's part of the exchange: seconds that its links are busy, and what
-/// it computes.
+/// What a device does for each byte that it holds of a group's parameters.
+struct GroupTraffic {
+  unsigned group = 0;
+  // Seconds of its links: gradients, and new parameters the other way.
+  double out_s = 0, in_s = 0, back_out_s = 0, back_in_s = 0;
+  double sum_s = 0;    ///< adding gradients up, for itself and others
+  double update_s = 0; ///< of what it owns
+};
+
+/// One device's part of the exchange: seconds that its links are busy.
 struct Traffic {
   double first_s = 0;  ///< what leaves under the last backward
   double second_s = 0; ///< what relays add up and pass on behind it
+  double latency_s = 0;
   CardBytes first_card, second_card; ///< of both, to and from other nodes
-  /// Adding gradients up, and updating what the device owns.
-  Work update;
+  std::vector<GroupTraffic> groups;  ///< the first hop's
+
+  const GroupTraffic &of(unsigned group) const {
+    return *llvm::find_if(groups, [&](const GroupTraffic &entry) {
+      return entry.group == group;
+    });
+  }
 };
 
 /// What the devices of a plan send and receive. Every holder sends each owner

@@ -118,7 +118,7 @@ void JointSearch::run() {
   unsigned left = maxMixedParts;
   for (Part *part : order)
     if (!isContent() && left > 0 &&
-        part->root->relaxed_s + costs.updateSeconds() < judge.bestSeconds()) {
+        part->root->relaxed_s < judge.bestSeconds()) {
       collect(*part);
       mixes.run(judge.best ? judge.best->resolved.replicas.size() : part->high);
       --left;
@@ -170,7 +170,7 @@ void JointSearch::boundAtOnce() {
   double bound = boundStep(search, problem).bound_s;
   for (Part &part : parts)
     part.bound_s = bound;
-  bound_s = bound + costs.updateSeconds();
+  bound_s = bound;
 }
 
 void JointSearch::addParts() {
@@ -225,7 +225,7 @@ void JointSearch::solveAll() {
   boundsPart = allBoundsPart;
   while (!lowest().is_solved && !isBoundLate())
     solve(lowest(), /*isQuick=*/false);
-  bound_s = lowest().bound_s + costs.updateSeconds();
+  bound_s = lowest().bound_s;
 }
 
 // With a deadline, whole numbers need some of the time too.
@@ -301,7 +301,7 @@ bool JointSearch::splitLowest() {
   }
   for (size_t index = parts.size() - 2; index < parts.size(); ++index)
     solve(parts[index], /*isQuick=*/false);
-  bound_s = lowest().bound_s + costs.updateSeconds();
+  bound_s = lowest().bound_s;
   return true;
 }
 

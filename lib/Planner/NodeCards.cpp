@@ -13,7 +13,7 @@ struct NodeTraffic {
   CardBytes first, second;
   double ready_s = 0;  ///< its first gradients
   double done_s = 0;   ///< its last backward
-  double units = 0;    ///< leave, and come back, one by one
+  double message = 0;  ///< the part of it that is complete last
   double needed_s = 0; ///< the first forward of the next step
   CardTimes *times = nullptr;
 };
@@ -32,7 +32,7 @@ void queueOneWay(std::vector<NodeTraffic> &stages, double CardBytes::*way,
   for (const NodeTraffic &stage : stages) {
     double own = secondsOf(stage.first);
     free_s = std::max(free_s, stage.ready_s) + own;
-    ends.push_back(std::max(free_s, stage.done_s + own / stage.units));
+    ends.push_back(std::max(free_s, stage.done_s + own * stage.message));
   }
   for (auto [stage, end] : llvm::zip_equal(stages, ends)) {
     if (double own = secondsOf(stage.second); own > 0)
@@ -52,20 +52,22 @@ void queueOneWay(std::vector<NodeTraffic> &stages, double CardBytes::*way,
       continue;
     stage.times->back_s = through_s;
     stage.times->own_back_s = own;
+    stage.times->message = stage.message;
   }
 }
 
 } // namespace
 
-std::vector<std::vector<CardTimes>> timeCards(const ResolvedPlan &plan,
-                                              const PlanEvaluation &result,
-                                              llvm::ArrayRef<Traffic> traffic,
-                                              const Cluster &cluster) {
+std::vector<std::vector<CardTimes>>
+timeCards(const ResolvedPlan &plan, const PlanEvaluation &result,
+          llvm::ArrayRef<Traffic> traffic, llvm::ArrayRef<unsigned> kinds,
+          StepBorder &border, const Cluster &cluster) {
   std::vector<std::vector<CardTimes>> times;
   for (const ResolvedReplica &replica : plan.replicas)
     times.emplace_back(replica.stages.size());
   std::map<unsigned, std::map<Holder, NodeTraffic>> ofNode;
-  for (auto [entry, own] : llvm::zip_equal(result.devices, traffic)) {
+  for (auto [entry, kind] : llvm::zip_equal(result.devices, kinds)) {
+    const Traffic &own = traffic[kind];
     unsigned node = cluster.devices()[entry.device].node;
     if (cluster.nodes[node].nic_bytes_per_s == 0)
       continue;
@@ -74,9 +76,8 @@ std::vector<std::vector<CardTimes>> timeCards(const ResolvedPlan &plan,
     stage.second += own.second_card;
     const PipelineTimeline &timeline = result.timelineOf(entry.replica);
     PipelineCommand last = timeline.last(entry.stage);
-    stage.units = static_cast<double>(
-        plan.replicas[entry.replica].stages[entry.stage].units.size());
-    stage.ready_s = last.start_s + (last.end_s - last.start_s) / stage.units;
+    stage.message = border.firstMessage(entry);
+    stage.ready_s = last.start_s;
     stage.done_s = last.end_s;
     stage.needed_s = timeline.first(entry.stage).start_s;
     stage.times = &times[entry.replica][entry.stage];

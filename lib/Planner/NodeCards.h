@@ -10,7 +10,7 @@
 #ifndef AUTOHET_LIB_PLANNER_NODECARDS_H
 #define AUTOHET_LIB_PLANNER_NODECARDS_H
 
-#include "GradientTraffic.h"
+#include "StepBorder.h"
 
 namespace autohet {
 
@@ -19,14 +19,15 @@ struct CardTimes {
   double end_s = 0;      ///< when its gradients are through
   double back_s = 0;     ///< seconds that its new parameters take to be through
   double own_back_s = 0; ///< of these its own
+  double message = 0;    ///< the part of these that its first message takes
 };
 
-/// Of each replica and stage: `traffic` is that of `result.devices`. All is 0
-/// where no card is given.
-std::vector<std::vector<CardTimes>> timeCards(const ResolvedPlan &plan,
-                                              const PlanEvaluation &result,
-                                              llvm::ArrayRef<Traffic> traffic,
-                                              const Cluster &cluster);
+/// Of each replica and stage: each of `result.devices` has the traffic of its
+/// kind. All is 0 where no card is given.
+std::vector<std::vector<CardTimes>>
+timeCards(const ResolvedPlan &plan, const PlanEvaluation &result,
+          llvm::ArrayRef<Traffic> traffic, llvm::ArrayRef<unsigned> kinds,
+          StepBorder &border, const Cluster &cluster);
 
 } // namespace autohet
 

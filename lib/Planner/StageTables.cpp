@@ -219,9 +219,12 @@ double StageTables::askRest(unsigned index, unsigned end) const {
   if (!space.costs.syncOverlaps())
     return exposedSeconds(ways, 1, {}, {}).total();
   double forward = variant.forward_s[end];
-  return exposedSeconds(ways, end, {},
-                        {forward, variant.total_s[end] - forward})
-      .total();
+  PassSeconds seen = exposedSeconds(ways, firstMessage(index, 0, end), {},
+                                    {forward, variant.total_s[end] - forward});
+  PassSeconds update = space.costs.updateSeconds(
+      {0, end, variant.shape, microbatchSize}, space.ownedAtBest());
+  return std::max(seen.forward_s, update.forward_s) +
+         std::max(seen.backward_s, update.backward_s);
 }
 
 } // namespace autohet

@@ -58,6 +58,10 @@ public:
     return slowest[cut];
   }
   /// As PlanCosts::exchangeWays(), for the fewest replicas.
+  double firstMessage(unsigned variant, unsigned begin, unsigned end) const {
+    return space.costs.firstMessage(
+        {begin, end, allVariants[variant].shape, microbatchSize});
+  }
   ExchangeWays exchangeWays(unsigned variant, unsigned begin,
                             unsigned end) const;
   /// For each first unit, the last `end` of a stage that can have so many

@@ -35,23 +35,22 @@ bool TemplateSpace::allows(unsigned shape) const {
           costs.shapes()[shape].deviceCount() == *tensor_parallel);
 }
 
-PassSeconds exposedSeconds(const ExchangeSeconds &exchange, unsigned units,
+PassSeconds exposedSeconds(const ExchangeSeconds &exchange, double first,
                            const PassSeconds &before, const PassSeconds &own) {
-  double part = 1 / static_cast<double>(units);
   double all_s = exchange.total();
-  double forward_s = std::max(all_s * part, all_s - own.forward_s);
-  double backward_s = exchange.second_s +
-                      std::max(exchange.first_s * part,
-                               exchange.first_s - own.backward_s * (1 - part));
+  double forward_s = std::max(all_s * first, all_s - own.forward_s);
+  double backward_s =
+      exchange.second_s +
+      std::max(exchange.first_s * first, exchange.first_s - own.backward_s);
   return {std::max(0.0, forward_s - before.forward_s),
           std::max(0.0, backward_s - before.backward_s)};
 }
 
-PassSeconds exposedSeconds(llvm::ArrayRef<ExchangeSeconds> ways, unsigned units,
+PassSeconds exposedSeconds(llvm::ArrayRef<ExchangeSeconds> ways, double first,
                            const PassSeconds &before, const PassSeconds &own) {
-  PassSeconds least = exposedSeconds(ways.front(), units, before, own);
+  PassSeconds least = exposedSeconds(ways.front(), first, before, own);
   for (const ExchangeSeconds &way : ways.drop_front()) {
-    PassSeconds seconds = exposedSeconds(way, units, before, own);
+    PassSeconds seconds = exposedSeconds(way, first, before, own);
     if (seconds.total() < least.total())
       least = seconds;
   }
@@ -85,15 +84,19 @@ void measureTemplate(Template &made, const TemplateSpace &space) {
     const StageShape &shape = costs.shapes()[stage.shape];
     // The first stage's last backward ends the pipelines, and its first forward
     // begins them: only stages before hide what a stage exchanges.
-    ExchangeWays ways =
-        costs.exchangeWays({stage.begin, stage.end, stage.shape,
-                            made.microbatch_size, stage.keeping},
-                           holders);
+    StageQuery query = {stage.begin, stage.end, stage.shape,
+                        made.microbatch_size, stage.keeping};
+    ExchangeWays ways = costs.exchangeWays(query, holders);
     // Without a second that hides anything, all ways are seen whole.
     PassSeconds late =
         costs.syncOverlaps()
-            ? exposedSeconds(ways, stage.end - stage.begin, before, seconds)
+            ? exposedSeconds(ways, costs.firstMessage(query), before, seconds)
             : exposedSeconds(ways, 1, {}, {});
+    if (index == 0) {
+      PassSeconds update = costs.updateSeconds(query, space.ownedAtBest());
+      late.forward_s = std::max(late.forward_s, update.forward_s);
+      late.backward_s = std::max(late.backward_s, update.backward_s);
+    }
     exposed.forward_s = std::max(exposed.forward_s, late.forward_s);
     exposed.backward_s = std::max(exposed.backward_s, late.backward_s);
     before += seconds;

@@ -12,8 +12,12 @@ UnitRanges::UnitRanges(const CostModel &costs)
       stateFactor(stateBytesPerByte(costs.optimizerKind())),
       hasGradients(costs.optimizerKind() != OptimizerKind::None),
       hasBackward(costs.hasBackward()), ranges((count + 1) * (count + 1)),
-      crossing(count + 1) {
+      crossing(count + 1), largest(count) {
   const UnitTable &table = costs.units();
+  for (auto [unit, bytes] : llvm::zip_equal(table.units, largest))
+    for (unsigned parameter : unit.parameters)
+      if (table.parameters[parameter].trained)
+        bytes = std::max(bytes, table.parameters[parameter].bytes);
   std::vector<std::vector<UnitEdge>> incoming(count); // `to` is the sender
   for (auto [from, unit] : llvm::enumerate(table.units))
     for (const UnitEdge &edge : unit.successors) {

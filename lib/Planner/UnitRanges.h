@@ -26,6 +26,8 @@ public:
   double trainedBytes(unsigned begin, unsigned end, double share) const {
     return hasGradients ? at(begin, end).trained.of(share) : 0;
   }
+  /// Of those of one unit.
+  double largestParameter(unsigned unit) const { return largest[unit]; }
   /// Bytes of a sample that cross from units before `cut` to later ones.
   double crossingBytes(unsigned cut) const { return crossing[cut]; }
   double allParameterBytes() const;
@@ -45,7 +47,7 @@ private:
   double stateFactor;
   bool hasGradients, hasBackward;
   std::vector<Range> ranges;
-  std::vector<double> crossing;
+  std::vector<double> crossing, largest;
 };
 
 } // namespace autohet

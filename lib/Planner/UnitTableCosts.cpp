@@ -199,16 +199,11 @@ ExchangeWays UnitTableCosts::exchangeRates(unsigned machineClass,
                                            const StageHolders &holders) const {
   const Reach &reach = reaches[machineClass];
   double count = static_cast<double>(holders.replicas);
-  // Where one holder owns all, others send it theirs, and relays take part in
-  // that or do not.
+  // Who owns all neither sends gradients nor gets parameters; what it gets of
+  // gradients may have come before it is through itself.
+  if (holders.state_parts != StateParts::Even)
+    return {ExchangeSeconds()};
   bool isAlone = reach.per_node <= extent;
-  double best = isAlone ? reach.far : reach.near;
-  if (holders.state_parts == StateParts::Alone)
-    return {{(count - 1) / count / best, 0}};
-  // A holder sends what it does not own, and gets at least one message of what
-  // it owns: one of them is half of all.
-  if (holders.state_parts == StateParts::Uneven)
-    return {{0.5 / best, 0}};
   auto direct = [&](double together) -> ExchangeSeconds {
     together = std::min(together, count);
     return {((count - together) / reach.far + (together - 1) / reach.near) /
@@ -246,6 +241,34 @@ ExchangeWays UnitTableCosts::exchangeRates(unsigned machineClass,
   return ways;
 }
 
+PassSeconds UnitTableCosts::updateSeconds(const StageQuery &stage,
+                                          double owned) const {
+  PassSeconds slowest;
+  size_t position = 0;
+  for (const StageShape::Part &part : shapes()[stage.shape].parts) {
+    const DeviceKind &kind =
+        machines().kinds[classes()[part.machine_class].kind];
+    double bytes = owned * ranges->trainedBytes(stage.begin, stage.end,
+                                                shares[stage.shape][position]);
+    position += part.count;
+    slowest.forward_s =
+        std::max(slowest.forward_s, kind.seconds(costs.updateWork(bytes, 0)));
+    slowest.backward_s =
+        std::max(slowest.backward_s, kind.seconds(costs.normWork(bytes, 0)));
+  }
+  return slowest;
+}
+
+double UnitTableCosts::firstMessage(const StageQuery &stage) const {
+  double part = 1;
+  for (double share : shares[stage.shape]) {
+    double all = ranges->trainedBytes(stage.begin, stage.end, share);
+    double first = share * ranges->largestParameter(stage.begin);
+    part = std::min(part, all > 0 ? first / all : 0);
+  }
+  return part;
+}
+
 ExchangeWays UnitTableCosts::exchangeWays(const StageQuery &stage,
                                           const StageHolders &holders) const {
   if (holders.replicas < 2)
@@ -266,19 +289,6 @@ ExchangeWays UnitTableCosts::exchangeWays(const StageQuery &stage,
     }
   }
   return slowest;
-}
-
-double UnitTableCosts::updateSeconds() const {
-  double bytes = 0, rate = 0;
-  for (const UnitParameter &parameter : units().parameters)
-    bytes += parameter.trained ? parameter.bytes : 0;
-  for (const MachineClass &machine : classes().classes()) {
-    double each = costs.updateSeconds(machine.devices.front(), 1);
-    if (each == 0)
-      return 0;
-    rate += static_cast<double>(machine.devices.size()) / each;
-  }
-  return bytes / rate;
 }
 
 PlanEvaluation UnitTableCosts::evaluate(const ResolvedPlan &plan,

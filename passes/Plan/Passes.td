@@ -105,7 +105,7 @@ def SynchronizeGradients : Pass<"dist-synchronize-gradients", "::mlir::ModuleOp"
                "DEVICE=N: its share in state that is spread, otherwise 1; 0: owns nothing that others hold">,
     Option<"exchange", "exchange", "std::string", "\"direct\"",
            "Ways of gradients and new parameters: direct, or hierarchical (one message of a slice a node)">,
-    Option<"bucketBytes", "bucket-bytes", "int64_t", "1 << 20",
+    Option<"bucketBytes", "bucket-bytes", "int64_t", "kBucketBytes",
            "Most bytes that one message of gradients or parameters carries, unless one slice has more">,
   ];
   let dependentDialects = ["::autohet::dist::DistDialect"];

@@ -119,6 +119,13 @@ public:
         buckets(buckets), builder(func.getContext()) {
     for (auto [c, cell] : llvm::enumerate(cells))
       cellsOf[cell.name].push_back(c);
+    // A bucket of small parameters of many layers is complete late, and needed
+    // early.
+    for (unsigned b = 0; b < buckets.size(); ++b)
+      byNeed.push_back(b);
+    llvm::sort(byNeed, [&](unsigned a, unsigned b) {
+      return buckets[a].cells.front() < buckets[b].cells.front();
+    });
   }
 
   void emit() {
@@ -290,9 +297,9 @@ private:
 
   /// Buckets in the order in which the next forward needs them.
   void emitUpdates() {
-    for (unsigned b = buckets.size(); b-- > 0;)
+    for (unsigned b : byNeed)
       receiveUpdate(b, buckets[b]);
-    for (unsigned b = buckets.size(); b-- > 0;)
+    for (unsigned b : byNeed)
       if (cells[buckets[b].cells.front()].owner == rank)
         emitUpdate(b, buckets[b]);
   }
@@ -330,7 +337,7 @@ private:
   }
 
   void passUpdatesOn() {
-    for (unsigned b = buckets.size(); b-- > 0;)
+    for (unsigned b : byNeed)
       for (const RelayGroup &group : cells[buckets[b].cells.front()].spreads) {
         if (group.relay != rank)
           continue;
@@ -463,6 +470,7 @@ private:
   const Parameters &parameters;
   ArrayRef<Cell> cells;
   ArrayRef<Bucket> buckets;
+  SmallVector<unsigned> byNeed; ///< in the order of the next forward
   OpBuilder builder;
   StringAttr phase;
   DictionaryAttr ofPhase; ///< of most ops: nothing but the phase

@@ -45,6 +45,9 @@ struct RankExchange {
 /// Less of a parameter goes to one owner: a part is put together with the
 /// others before the next forward, while a whole one may arrive during it.
 constexpr int64_t kLeastPartBytes = int64_t(1) << 20;
+/// What one message of gradients or parameters carries at most, unless one
+/// slice has more.
+constexpr int64_t kBucketBytes = int64_t(1) << 20;
 
 llvm::StringRef exchangeName(RankExchange::Kind kind);
 std::optional<RankExchange::Kind> parseExchange(llvm::StringRef name);

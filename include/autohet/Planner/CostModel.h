@@ -118,6 +118,9 @@ public:
   PassSeconds offloadedSeconds(unsigned unit, llvm::ArrayRef<unsigned> devices,
                                llvm::ArrayRef<int64_t> weights,
                                int64_t microbatchSize) const;
+  /// As a unit of `stage`, which may do more for it.
+  PassSeconds unitSeconds(unsigned unit, const ResolvedStage &stage,
+                          int64_t microbatchSize) const;
   PassSeconds stageSeconds(const ResolvedStage &stage,
                            int64_t microbatchSize) const;
 
@@ -132,12 +135,13 @@ public:
                     const StageTies &ties,
                     Keeping keeping = Keeping::All) const;
 
-  /// Applying the optimizer to so many parameters, of `bytes` together.
+  /// Adding the squares of so many parameters' gradients to the norm, of
+  /// `bytes` together, and applying the optimizer to them.
+  Work normWork(double bytes, double parameters) const;
   Work updateWork(double bytes, double parameters) const;
   /// Adding up gradients of so many parameters from `parts` devices.
   static Work sumWork(double bytes, double parameters, double parts);
-  /// The former without starting its commands: at best.
-  double updateSeconds(unsigned device, double bytes) const;
+  static Work copyWork(double bytes, double commands);
 
   /// Bytes of a sample that flow from units of one set into units of another.
   double bytesBetween(llvm::ArrayRef<unsigned> from,

@@ -130,9 +130,15 @@ public:
                                     const StageHolders &holders) const = 0;
   /// The quickest of them.
   double syncSeconds(const StageQuery &stage, int64_t replicas) const;
-  /// Applying the optimizer to all parameters on all devices at once, at best.
-  virtual double updateSeconds() const { return 0; }
-  /// Whether gradients leave under the last backward, unit by unit.
+  /// At best, the part of a stage's bytes in the message that is needed first.
+  virtual double firstMessage(const StageQuery &stage) const { return 0; }
+  /// At best, what updating the stage's parameters takes before the first
+  /// forward, and their norm behind the last backward, of the part `owned`.
+  virtual PassSeconds updateSeconds(const StageQuery &stage,
+                                    double owned) const {
+    return {};
+  }
+  /// Whether gradients leave under the last backward, message by message.
   virtual bool syncOverlaps() const { return true; }
 
   /// What plans may use of a device's memory.

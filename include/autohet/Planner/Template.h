@@ -95,14 +95,15 @@ struct TemplateSpace {
   }
 };
 
-/// What of a stage's exchange nothing hides: new parameters come unit by unit
-/// before its first forward, gradients leave so behind its last backward, and
-/// what relays have is passed on behind that. Stages before it give it
-/// `before`, and it computes for `own`.
-PassSeconds exposedSeconds(const ExchangeSeconds &exchange, unsigned units,
+/// What of a stage's exchange nothing hides: new parameters come message by
+/// message before its first forward, gradients leave so behind its last
+/// backward, and what relays have is passed on behind that. The message that is
+/// needed first, and complete last, is a part `first` of all. Stages before it
+/// give it `before`, and it computes for `own`.
+PassSeconds exposedSeconds(const ExchangeSeconds &exchange, double first,
                            const PassSeconds &before, const PassSeconds &own);
 /// Of the way that is seen least.
-PassSeconds exposedSeconds(llvm::ArrayRef<ExchangeSeconds> ways, unsigned units,
+PassSeconds exposedSeconds(llvm::ArrayRef<ExchangeSeconds> ways, double first,
                            const PassSeconds &before, const PassSeconds &own);
 
 /// Fills in times and devices from sizes and stages.

@@ -35,9 +35,11 @@ public:
                         int64_t microbatchSize,
                         bool areApart = false) const override;
   int64_t mostInFlight(const StageQuery &stage, double owned) const override;
+  double firstMessage(const StageQuery &stage) const override;
+  PassSeconds updateSeconds(const StageQuery &stage,
+                            double owned) const override;
   ExchangeWays exchangeWays(const StageQuery &stage,
                             const StageHolders &holders) const override;
-  double updateSeconds() const override;
   PlanEvaluation evaluate(const ResolvedPlan &plan, Schedule schedule,
                           llvm::StringRef stateOwner) const override;
 

@@ -173,15 +173,15 @@ TEST(Exchange, NoneIsSeenForLessThanAtBest) {
           PassSeconds before = {random.real(0, total), random.real(0, total)};
           if (random.below(2))
             before = {};
-          PassSeconds seen = exposedSeconds(actual, end - begin, before, own);
-          double least_s =
-              exposedSeconds(ways, end - begin, before, own).total();
+          double first = random.real(0, 1);
+          PassSeconds seen = exposedSeconds(actual, first, before, own);
+          double least_s = exposedSeconds(ways, first, before, own).total();
           ASSERT_LE(least_s, seen.total() * (1 + 1e-9)) << round;
           double leastForward_s = std::numeric_limits<double>::infinity();
           for (const ExchangeSeconds &way : ways)
-            leastForward_s = std::min(
-                leastForward_s,
-                exposedSeconds(way, end - begin, before, own).forward_s);
+            leastForward_s =
+                std::min(leastForward_s,
+                         exposedSeconds(way, first, before, own).forward_s);
           ASSERT_LE(leastForward_s, seen.forward_s * (1 + 1e-9)) << round;
           ++stages;
           near += least_s > 0.5 * seen.total();

@@ -3,6 +3,8 @@
 #ifndef AUTOHET_PASSES_PLAN_PASSES_H
 #define AUTOHET_PASSES_PLAN_PASSES_H
 
+#include "autohet/Plan/Exchanges.h"
+
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 #include <memory>
