@@ -49,9 +49,10 @@ Ownership::Ownership(const ResolvedPlan &plan, llvm::StringRef stateOwner,
     areEven &= llvm::all_equal(llvm::map_range(all, [&](const Holder &holder) {
       return stageOf(holder).state_share;
     }));
-    are_cut_unlike.push_back(llvm::any_of(all, [&](const Holder &holder) {
-      return stageOf(holder).weights != stageOf(all.front()).weights;
-    }));
+    are_cut_unlike.push_back(
+        llvm::any_of(all, [&, first = all.front()](const Holder &holder) {
+          return stageOf(holder).weights != stageOf(first).weights;
+        }));
     if (stateOwner == "first")
       owner = firstHolders(all);
     if (!pinned)
@@ -97,6 +98,8 @@ std::vector<std::vector<Holder>> Ownership::holdersOfUnits() const {
 }
 
 bool Ownership::isCutByOthers(unsigned group, const Holder &holder) const {
+  if (!are_cut_unlike[group])
+    return false;
   // Where what is divided is cut, between 0 and 1.
   auto cutsOf = [&](const Holder &of) {
     std::vector<double> cuts;

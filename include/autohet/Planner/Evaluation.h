@@ -2,18 +2,16 @@
 //
 // Step time and memory of a whole plan, and where they come from.
 //
-//   step = what of the new parameters' way the first forward cannot hide, the
-//          pipeline, the gradients' way to their owners (under the last
-//          backward as far as it goes), one agreement, and the update.
+//   step = what of the updates and of the new parameters' way the first forward
+//          waits for, the pipeline, the gradients' way to their owners (under
+//          the last backward as far as it goes), their sums as far as they are
+//          behind it, and one agreement: of the replica that is last.
 //
 // A hierarchical exchange is two ways one behind the other: sums inside nodes
 // leave under the last backward, relays pass theirs on behind it.
 //
 // Without a backward a step is its pipelines alone; where batches follow one
 // another without a pause, the time from one batch to the next.
-//
-// Only the agreement is one of all: the replica that is last with the rest
-// decides.
 //
 //===----------------------------------------------------------------------===//
 
