@@ -6,8 +6,9 @@ Draws models of few layers, clusters of two kinds and legal plans of any make:
 replicas of unlike depth, cuts between any units, even and uneven extents, both
 schedules, both exchanges, one owner and many. Each plan's step as the planner
 predicts it must be near that of its simulated programs: half of the plans within
-a per cent, all within ten; docs/planner.md says what the recurrences leave out. Pair N has its own generator and can be repeated
-alone: `--first N --count 1`.
+half a per cent, all within five where state is spread and exchanged directly, as it mostly
+is, and else within eight; docs/planner.md says what the recurrences leave out. Pair N has
+its own generator and can be repeated alone: `--first N --count 1`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import plans
 import random_plans
 from harness import Checks, ToolFailed, tool
 
-MEDIAN, LARGEST = 0.01, 0.1
+MEDIAN, DIRECT, LARGEST = 0.005, 0.05, 0.08
 
 
 def draw_model(draw: random.Random) -> dict:
@@ -116,7 +117,8 @@ def main() -> None:
             errors.append(predicted / simulated - 1)
             label = f"plan {number} ({describe(plan)})"
             print(f"{label}: {100 * errors[-1]:+.1f} %", flush=True)
-            checks.near(label, "step", predicted, simulated, LARGEST, relative_to=simulated)
+            is_direct = plan["state_owner"] == "spread" and plan["gradient_exchange"] == "direct"
+            checks.near(label, "step", predicted, simulated, DIRECT if is_direct else LARGEST, relative_to=simulated)
         except ToolFailed as failure:
             checks.failures.append(f"plan {number}: {failure}")
     checks.near("all plans", "median error", statistics.median(map(abs, errors)), 0, MEDIAN)
