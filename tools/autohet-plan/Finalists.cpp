@@ -13,6 +13,7 @@
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/BuryPointer.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/LineIterator.h"
@@ -37,6 +38,12 @@ static double now() {
   return std::chrono::duration<double>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+// The end of the process is near: taking half a million commands apart one by
+// one would be a tenth of what a finalist takes.
+FinalistJudge::~FinalistJudge() {
+  llvm::BuryPointer(programs.release().getOperation());
 }
 
 unsigned FinalistJudge::count() const {
@@ -109,26 +116,29 @@ LogicalResult FinalistJudge::simulatePlans() {
       return failure();
     FailureOr<OwningOpRef<ModuleOp>> module =
         placeModels(models, plan, cluster, context, Verifier::None);
-    if (mlir::failed(module) ||
-        mlir::failed(orderPrograms(**module, plan, Verifier::None)) ||
-        mlir::failed(planMemory(**module, Verifier::None)))
+    if (mlir::failed(module))
       return failure();
-    std::vector<std::string> shortages = findShortages(**module, plan, cluster);
+    programs = std::move(*module);
+    if (mlir::failed(orderPrograms(*programs, plan, Verifier::None)) ||
+        mlir::failed(planMemory(*programs, Verifier::None)))
+      return failure();
+    std::vector<std::string> shortages =
+        findShortages(*programs, plan, cluster);
     if (!shortages.empty()) {
       finalist.why_not = shortages.front();
       if (&finalist == &finalists.front()) {
-        excess->add(finalist.step, **module, cluster);
+        excess->add(finalist.step, *programs, cluster);
         lacking = std::move(shortages);
       }
     }
-    FailureOr<SimProgram> programs =
-        simProgramOf(**module, cluster, SimDetail::Times);
-    if (mlir::failed(programs))
+    FailureOr<SimProgram> timed =
+        simProgramOf(*programs, cluster, SimDetail::Times);
+    if (mlir::failed(timed))
       return failure();
     SimOptions steps;
     steps.steps = simulatedSteps;
     steps.keep_timeline = false;
-    llvm::Expected<SimResult> result = simulate(*programs, steps);
+    llvm::Expected<SimResult> result = simulate(*timed, steps);
     if (!result)
       return emitError(UnknownLoc::get(&context))
              << "the programs of finalist "

@@ -19,6 +19,7 @@ public:
   FinalistJudge(const PlanOptions &options, const Cluster &cluster,
                 mlir::MLIRContext &context)
       : options(options), cluster(cluster), context(context) {}
+  ~FinalistJudge();
 
   /// What keeps the plans of this job from being run here, if they are to be.
   llvm::Error checkMeasuring() const;
@@ -51,6 +52,8 @@ private:
   const Cluster &cluster;
   mlir::MLIRContext &context;
   std::vector<Finalist> finalists;
+  /// Of the last finalist.
+  mlir::OwningOpRef<mlir::ModuleOp> programs;
   std::optional<MemoryExcess> excess;
   std::vector<std::string> lacking;
   double chosen_s = 0;
