@@ -167,15 +167,16 @@ private:
       fail(place(r, s) + "'tensor_parallel' has " +
            llvm::Twine(stage.weights.size()) + " shares for " +
            llvm::Twine(written.devices.size()) + " devices");
+    constexpr int64_t mostShares = int64_t(1) << 31;
     int64_t sum = 0;
     for (int64_t weight : stage.weights) {
       if (weight < 1)
         fail(place(r, s) + "a share of 'tensor_parallel' is " +
              llvm::Twine(weight) +
              "; leave a device that computes nothing out of the stage");
-      sum += weight;
+      sum += std::min(weight, mostShares); // no number of devices overflows it
     }
-    if (sum >= (int64_t(1) << 31))
+    if (sum >= mostShares)
       fail(place(r, s) + "the shares of 'tensor_parallel' are too large");
   }
 

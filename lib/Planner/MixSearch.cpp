@@ -6,6 +6,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace autohet {
 
@@ -51,7 +52,8 @@ void MixSearch::add(Template made) {
 //===-- Equal and small replicas ------------------------------------------===//
 
 // All replicas alike: whole mixtures of one template are hard to find by
-// rounding.
+// rounding. On all devices, or, where others would only hold them up, each
+// device of one class by itself, or one alone.
 void MixSearch::addEqualReplicas(TemplateSearch &search, size_t least,
                                  size_t most) {
   const TemplateSpace &space = search.templates();
@@ -65,14 +67,28 @@ void MixSearch::addEqualReplicas(TemplateSearch &search, size_t least,
     // One replica more of the same is better.
     bool isMost = each != next || replicas == options.global_batch;
     size_t count = partsOfDevices(each, most);
-    if (!isMost || count <= least || count > most)
-      continue;
-    for (int64_t size : sizes) {
-      if (size * replicas > options.global_batch || judge.isLate())
-        break;
-      if (!addEqual(search, each, size, replicas))
-        break; // larger ones need more memory
-    }
+    if (isMost && count > least && count <= most)
+      addEqualReplicas(search, each, replicas);
+  }
+  if (least > 0 || available.size() < 2)
+    return;
+  for (size_t index = 0; index < available.size(); ++index) {
+    ClassCounts one(available.size());
+    one[index] = 1;
+    for (int64_t replicas : {int64_t(1), int64_t(available[index])})
+      if (replicas >= space.min_replicas && replicas <= space.max_replicas &&
+          replicas <= available[index])
+        addEqualReplicas(search, one, replicas);
+  }
+}
+
+void MixSearch::addEqualReplicas(TemplateSearch &search,
+                                 const ClassCounts &each, int64_t replicas) {
+  for (int64_t size : sizes) {
+    if (size * replicas > options.global_batch || judge.isLate())
+      break;
+    if (!addEqual(search, each, size, replicas))
+      break; // larger ones need more memory
   }
 }
 
@@ -89,7 +105,9 @@ bool MixSearch::addEqual(TemplateSearch &search, const ClassCounts &each,
       add(*made);
       last = made;
       runTemplate(*made, costs, microbatches);
-      equalMixes.push_back({std::move(*made), replicas});
+      // Sizes that are no part of the batch are for mixtures.
+      if (options.global_batch % size == 0)
+        equalMixes.push_back({std::move(*made), replicas});
     }
     if (microbatches >= static_cast<int64_t>(deepFactor * last->stages.size()))
       break;
@@ -200,6 +218,13 @@ bool MixSearch::runMixes(int64_t &replicas) {
       mix = solveMix(problem);
     if (mix.empty())
       break;
+    if (!mayMakeBatch(mix)) {
+      llvm::erase_if(problem.templates, [&](const Template &made) {
+        return options.global_batch % made.microbatch_size != 0;
+      });
+      isRun.assign(problem.templates.size(), false);
+      continue;
+    }
     isAny = true;
     judgeMix(mix);
     replicas = replicaCount(mix);
@@ -210,6 +235,15 @@ bool MixSearch::runMixes(int64_t &replicas) {
     round += !dropLacking(problem, isRun);
   }
   return isAny;
+}
+
+// No whole numbers of these microbatches are the batch if it is no multiple of
+// what all their sizes are multiples of.
+bool MixSearch::mayMakeBatch(const TemplateMix &mix) const {
+  int64_t common = 0;
+  for (const CountedTemplate &entry : mix)
+    common = std::gcd(common, entry.made.microbatch_size);
+  return common == 0 || options.global_batch % common == 0;
 }
 
 // What lacked memory is in no mix that fits. Whether there was any: then other

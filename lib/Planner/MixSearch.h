@@ -28,8 +28,8 @@ public:
   llvm::ArrayRef<Template> templates() const { return pool; }
 
   /// Of all plans of equal replicas that take all devices, for so many
-  /// replicas; replicas with up to `least` parts of devices are left out, and
-  /// those with more than `most`.
+  /// replicas, and of those of single devices of one class; replicas with up to
+  /// `least` parts of devices are left out, and those with more than `most`.
   void addEqualReplicas(TemplateSearch &search, size_t least, size_t most);
   /// The best of them go to the judge.
   void judgeEqual();
@@ -49,6 +49,9 @@ private:
   /// Whether `each` can hold the model in microbatches of that size.
   bool addEqual(TemplateSearch &search, const ClassCounts &each, int64_t size,
                 int64_t replicas);
+  void addEqualReplicas(TemplateSearch &search, const ClassCounts &each,
+                        int64_t replicas);
+  bool mayMakeBatch(const TemplateMix &mix) const;
   bool runMixes(int64_t &replicas);
   MixProblem makeProblem(int64_t replicas) const;
   static bool dropLacking(MixProblem &problem, std::vector<bool> &isRun);

@@ -323,8 +323,13 @@ LogicalResult Compiler::buildModels() {
     if (failed(built))
       return failure();
     func::FuncOp model = modelOf(**built);
-    int64_t size =
-        model->getAttrOfType<IntegerAttr>(het::kBatchSizeAttr).getInt();
+    auto batch = model ? model->getAttrOfType<IntegerAttr>(het::kBatchSizeAttr)
+                       : nullptr;
+    if (!batch)
+      return error(options.modelFile.path +
+                   ": the model has neither inputs "
+                   "with samples nor anything to compute");
+    int64_t size = batch.getInt();
     if (!replica.microbatch_size)
       replica.microbatch_size = size;
     if (failed(bindInputs(model, options.binds)))

@@ -85,8 +85,7 @@ struct CommandLine {
       cl::desc("Labels: causal (the next token), masked or given; in "
                "inference, what the plan is best in: latency or throughput"),
       cl::value_desc("kind"), cl::cat(modelOptions)};
-  cl::opt<std::string> optimizer{"optimizer",
-                                 cl::desc("sgd, adam, adamw or none"),
+  cl::opt<std::string> optimizer{"optimizer", cl::desc("sgd, adam or adamw"),
                                  cl::init("sgd"), cl::cat(modelOptions)};
 
   cl::opt<std::string> output{
@@ -220,8 +219,9 @@ struct CommandLine {
 /// What options say that no later step would notice.
 std::string findWrongOption(const CompileOptions &options) {
   for (const std::string &problem :
-       {checkChoice("optimizer", options.optimizer,
-                    {"sgd", "adam", "adamw", "none"}),
+       {options.inference ? ""
+                          : checkChoice("optimizer", options.optimizer,
+                                        {"sgd", "adam", "adamw"}),
         options.inference ? parsePlanObjective(options.objective)
                                 ? ""
                                 : checkChoice("objective", options.objective,

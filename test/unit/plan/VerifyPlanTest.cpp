@@ -137,6 +137,12 @@ TEST_F(VerifyPlan, Shares) {
               ElementsAre(HasSubstr("has 3 shares for 2 devices")));
   EXPECT_THAT(verify("embed-head@n0/0+n1/0(1:0)"),
               ElementsAre(HasSubstr("leave a device that computes nothing")));
+  wrong = plan("embed-head@n0/0+n1/0");
+  // Their sum is beyond 64 bits.
+  wrong.replicas[0].stages[0].tensor_parallel = {INT64_MAX / 2 + 1,
+                                                 INT64_MAX / 2 + 1};
+  EXPECT_THAT(verifyPlan(wrong, table, cluster),
+              ElementsAre(HasSubstr("are too large")));
 }
 
 TEST_F(VerifyPlan, OtherModel) {
