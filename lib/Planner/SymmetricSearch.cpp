@@ -58,6 +58,8 @@ public:
   void run() {
     for (const std::vector<unsigned> &subset : subsets())
       for (const std::vector<unsigned> &order : arrangements(subset)) {
+        if (judge.best && judge.isLate())
+          return;
         unsigned count = order.size();
         for (unsigned dp = 1; dp <= count; ++dp)
           for (unsigned tp = 1; dp * tp <= count; ++tp)
