@@ -29,6 +29,9 @@ Value ProgramEmitter::declareEvent(const llvm::Twine &name, bool once) {
                                once ? declare.getUnitAttr() : UnitAttr());
 }
 
+static_assert(dist::kRunAlignment % exec::kBufferAlignment == 0,
+              "a run of rows must be where a buffer may be");
+
 /// Forward values that the backward part reads, and values that a transfer
 /// touches while computation goes on, need a slot a microbatch in flight.
 int64_t ProgramEmitter::slotsOf(Value root) {
