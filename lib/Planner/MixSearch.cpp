@@ -16,7 +16,7 @@ static constexpr size_t manyDevices = 256;
 // With fewer microbatches a stage than this, filling a pipeline takes long.
 static constexpr size_t deepFactor = 4;
 // So many plans of equal replicas are judged.
-static constexpr size_t maxEqualMixes = 4;
+static constexpr size_t maxEqualMixes = 4, maxSingleMixes = 2;
 // Numbers of devices of each class that small replicas have, in small and large
 // clusters.
 static constexpr size_t fewSmallParts = 40, manySmallParts = 600;
@@ -52,8 +52,7 @@ void MixSearch::add(Template made) {
 //===-- Equal and small replicas ------------------------------------------===//
 
 // All replicas alike: whole mixtures of one template are hard to find by
-// rounding. On all devices, or, where others would only hold them up, each
-// device of one class by itself, or one alone.
+// rounding. On all devices, or on one alone where others would hold it up.
 void MixSearch::addEqualReplicas(TemplateSearch &search, size_t least,
                                  size_t most) {
   const TemplateSpace &space = search.templates();
@@ -68,33 +67,33 @@ void MixSearch::addEqualReplicas(TemplateSearch &search, size_t least,
     bool isMost = each != next || replicas == options.global_batch;
     size_t count = partsOfDevices(each, most);
     if (isMost && count > least && count <= most)
-      addEqualReplicas(search, each, replicas);
+      addEqualReplicas(search, each, replicas, equalMixes);
   }
-  if (least > 0 || available.size() < 2)
+  if (space.min_replicas > 1 || least > 0)
     return;
   for (size_t index = 0; index < available.size(); ++index) {
+    if (available[index] == 0)
+      continue;
     ClassCounts one(available.size());
     one[index] = 1;
-    for (int64_t replicas : {int64_t(1), int64_t(available[index])})
-      if (replicas >= space.min_replicas && replicas <= space.max_replicas &&
-          replicas <= available[index])
-        addEqualReplicas(search, one, replicas);
+    addEqualReplicas(search, one, 1, singleMixes);
   }
 }
 
 void MixSearch::addEqualReplicas(TemplateSearch &search,
-                                 const ClassCounts &each, int64_t replicas) {
+                                 const ClassCounts &each, int64_t replicas,
+                                 TemplateMix &mixes) {
   for (int64_t size : sizes) {
     if (size * replicas > options.global_batch || judge.isLate())
       break;
-    if (!addEqual(search, each, size, replicas))
+    if (!addEqual(search, each, size, replicas, mixes))
       break; // larger ones need more memory
   }
 }
 
 // Few microbatches take long to fill many stages: wider ones may do.
 bool MixSearch::addEqual(TemplateSearch &search, const ClassCounts &each,
-                         int64_t size, int64_t replicas) {
+                         int64_t size, int64_t replicas, TemplateMix &mixes) {
   int64_t microbatches = options.global_batch / (size * replicas);
   std::optional<Template> last;
   for (unsigned least = 1; !judge.isLate(); least *= 2) {
@@ -107,7 +106,7 @@ bool MixSearch::addEqual(TemplateSearch &search, const ClassCounts &each,
       runTemplate(*made, costs, microbatches);
       // Sizes that are no part of the batch are for mixtures.
       if (options.global_batch % size == 0)
-        equalMixes.push_back({std::move(*made), replicas});
+        mixes.push_back({std::move(*made), replicas});
     }
     if (microbatches >= static_cast<int64_t>(deepFactor * last->stages.size()))
       break;
@@ -119,16 +118,19 @@ void MixSearch::judgeEqual() {
   auto seconds = [&](const CountedTemplate &entry) {
     return secondsOfMix({entry}, options.global_batch);
   };
-  llvm::sort(equalMixes,
-             [&](const CountedTemplate &a, const CountedTemplate &b) {
-               return std::make_pair(seconds(a), a.replicas) <
-                      std::make_pair(seconds(b), b.replicas);
-             });
-  for (const CountedTemplate &entry :
-       llvm::ArrayRef(equalMixes).take_front(maxEqualMixes)) {
-    TemplateMix mix = {entry};
-    if (!judge.isLate())
-      judgeMix(mix);
+  // Apart, since what estimates leave out is between devices.
+  for (auto [mixes, most] : {std::pair(&equalMixes, maxEqualMixes),
+                             {&singleMixes, maxSingleMixes}}) {
+    llvm::sort(*mixes, [&](const CountedTemplate &a, const CountedTemplate &b) {
+      return std::make_pair(seconds(a), a.replicas) <
+             std::make_pair(seconds(b), b.replicas);
+    });
+    for (const CountedTemplate &entry :
+         llvm::ArrayRef(*mixes).take_front(most)) {
+      TemplateMix mix = {entry};
+      if (!judge.isLate())
+        judgeMix(mix);
+    }
   }
 }
 
@@ -219,10 +221,9 @@ bool MixSearch::runMixes(int64_t &replicas) {
     if (mix.empty())
       break;
     if (!mayMakeBatch(mix)) {
-      llvm::erase_if(problem.templates, [&](const Template &made) {
+      dropTemplates(problem, isRun, [&](const Template &made) {
         return options.global_batch % made.microbatch_size != 0;
       });
-      isRun.assign(problem.templates.size(), false);
       continue;
     }
     isAny = true;
@@ -232,7 +233,9 @@ bool MixSearch::runMixes(int64_t &replicas) {
       for (Template &made : problem.templates)
         if (made.isSame(entry.made))
           made = entry.made;
-    round += !dropLacking(problem, isRun);
+    // What lacked memory is in no mix that fits.
+    round += !dropTemplates(
+        problem, isRun, [](const Template &made) { return made.lacks_memory; });
   }
   return isAny;
 }
@@ -246,12 +249,13 @@ bool MixSearch::mayMakeBatch(const TemplateMix &mix) const {
   return common == 0 || options.global_batch % common == 0;
 }
 
-// What lacked memory is in no mix that fits. Whether there was any: then other
-// mixes are sought.
-bool MixSearch::dropLacking(MixProblem &problem, std::vector<bool> &isRun) {
+// Whether there was any: then other mixes are sought.
+bool MixSearch::dropTemplates(
+    MixProblem &problem, std::vector<bool> &isRun,
+    llvm::function_ref<bool(const Template &)> isOut) {
   size_t kept = 0;
   for (size_t index = 0; index < problem.templates.size(); ++index) {
-    if (problem.templates[index].lacks_memory)
+    if (isOut(problem.templates[index]))
       continue;
     if (kept != index) {
       problem.templates[kept] = std::move(problem.templates[index]);

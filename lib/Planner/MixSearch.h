@@ -28,8 +28,8 @@ public:
   llvm::ArrayRef<Template> templates() const { return pool; }
 
   /// Of all plans of equal replicas that take all devices, for so many
-  /// replicas, and of those of single devices of one class; replicas with up to
-  /// `least` parts of devices are left out, and those with more than `most`.
+  /// replicas, and of those of one device; replicas with up to `least` parts of
+  /// devices are left out, and those with more than `most`.
   void addEqualReplicas(TemplateSearch &search, size_t least, size_t most);
   /// The best of them go to the judge.
   void judgeEqual();
@@ -48,13 +48,14 @@ public:
 private:
   /// Whether `each` can hold the model in microbatches of that size.
   bool addEqual(TemplateSearch &search, const ClassCounts &each, int64_t size,
-                int64_t replicas);
+                int64_t replicas, TemplateMix &mixes);
   void addEqualReplicas(TemplateSearch &search, const ClassCounts &each,
-                        int64_t replicas);
+                        int64_t replicas, TemplateMix &mixes);
   bool mayMakeBatch(const TemplateMix &mix) const;
   bool runMixes(int64_t &replicas);
   MixProblem makeProblem(int64_t replicas) const;
-  static bool dropLacking(MixProblem &problem, std::vector<bool> &isRun);
+  static bool dropTemplates(MixProblem &problem, std::vector<bool> &isRun,
+                            llvm::function_ref<bool(const Template &)> isOut);
   bool runChosen(const TemplateMix &mix, MixProblem &problem,
                  std::vector<bool> &isRun) const;
 
@@ -64,7 +65,7 @@ private:
   std::vector<int64_t> sizes;
   ClassCounts available;
   std::vector<Template> pool;
-  TemplateMix equalMixes;  ///< each is a plan of its own
+  TemplateMix equalMixes, singleMixes; ///< each is a plan of its own
   std::set<int64_t> mixed; ///< numbers of replicas that mixes were made for
 };
 
