@@ -263,9 +263,12 @@ TemplateSearch::cheapest(llvm::ArrayRef<Interval> intervals,
       bound = std::max(
           bound, program.wholeBound(stageTables, next.interval, best_s, keep));
     // Of what mixtures of templates hide, too.
-    if (bound < best_s * (1 - tolerance) && ratio <= exactRatio) {
-      bound = std::max(bound, program.exactBound(stageTables, next.interval,
-                                                 best_s, stages));
+    if (bound < best_s * (1 - tolerance) && ratio <= exactRatio &&
+        !exact.isSkipped()) {
+      double closer =
+          program.exactBound(stageTables, next.interval, best_s, stages);
+      exact.note(/*isTooLong=*/closer == 0);
+      bound = std::max(bound, closer);
       if (!stages.empty())
         keep(stages);
     }

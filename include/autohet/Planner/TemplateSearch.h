@@ -97,9 +97,29 @@ private:
   std::vector<Interval> allIntervals();
   StageTables &tablesOf(int64_t microbatchSize);
 
+  /// Where a try took too long, the next ones would too: after each, twice as
+  /// many are skipped, and after one that did not half as many.
+  class Patience {
+  public:
+    bool isSkipped() {
+      if (left == 0)
+        return false;
+      --left;
+      return true;
+    }
+    void note(bool isTooLong) {
+      skips = isTooLong ? 2 * skips + 1 : skips / 2;
+      left = isTooLong ? skips : 0;
+    }
+
+  private:
+    uint64_t skips = 0, left = 0;
+  };
+
   TemplateSpace space;
   int64_t globalBatch;
   uint64_t count = 0;
+  Patience exact; ///< with bounds that tell templates apart
   std::vector<std::unique_ptr<StageTables>> tables; ///< of each size
 };
 
