@@ -17,9 +17,7 @@ using namespace autohet;
 using onnx::InitializerOp;
 using onnx::NodeOp;
 
-/// Whether the exporter may have made the name up. Those of parameters have
-/// dots, but for a model's very own.
-static bool mayBeComputed(InitializerOp constant) {
+bool autohet::mayBeComputed(InitializerOp constant) {
   return !constant.getName().contains('.') || constant.getName().front() == '/';
 }
 

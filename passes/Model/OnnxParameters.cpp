@@ -121,6 +121,17 @@ static WeightUse weightUse(InitializerOp constant) {
   return result;
 }
 
+bool autohet::isRightFactor(InitializerOp constant) {
+  return weightUse(constant).isRightOperand;
+}
+
+bool autohet::isLookedUp(InitializerOp constant) {
+  return llvm::any_of(usesOf(constant), [](OpOperand *use) {
+    auto node = dyn_cast<NodeOp>(use->getOwner());
+    return node && node.getOpType() == "Gather" && use->getOperandNumber() == 0;
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Contents
 //===----------------------------------------------------------------------===//
@@ -239,7 +250,11 @@ FailureOr<OnnxParameters> OnnxParameters::analyze(func::FuncOp graph,
     if (failed(result.tie(graph, name, other)))
       return failure();
   }
-  result.mentionEqualConstants();
+  // Where nothing is trained, or the file lists what is, copies do no harm.
+  if (!inference && !result.listed) {
+    result.mentionEqualConstants();
+    result.warnOfJoined();
+  }
   if (failed(result.nameAliases(graph)))
     return failure();
   return result;
@@ -295,16 +310,10 @@ void OnnxParameters::mentionEqualConstants() {
     auto constant = cast<InitializerOp>(op);
     if (parameter.original)
       continue;
-    if (weightUse(constant).isRightOperand) {
+    if (isRightFactor(constant))
       heads.push_back(constant);
-      continue;
-    }
-    for (OpOperand *use : usesOf(constant))
-      if (auto node = dyn_cast<NodeOp>(use->getOwner()))
-        if (node.getOpType() == "Gather" && use->getOperandNumber() == 0) {
-          tables.push_back(constant);
-          break;
-        }
+    else if (isLookedUp(constant))
+      tables.push_back(constant);
   }
   for (InitializerOp table : tables)
     for (InitializerOp head : heads) {

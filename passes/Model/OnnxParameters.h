@@ -22,12 +22,21 @@ namespace autohet {
 /// Whether an exporter made a constant's name up: `val_12`, `onnx::MatMul_34`.
 bool isCounterName(llvm::StringRef name);
 
+/// Whether an exporter may have made a constant's name up. Those of parameters
+/// have dots, but for a model's very own.
+bool mayBeComputed(onnx::InitializerOp constant);
+
 /// `a.ffn.weight` for `a.ffn_1.weight`, as the second call of a module would
 /// call it.
 std::string nameOfFirstCall(llvm::StringRef parameter);
 
 /// The uses of a constant; those of an Identity's result in place of its own.
 llvm::SmallVector<mlir::OpOperand *> usesOf(mlir::Value constant);
+
+/// Whether each use of a constant is as the right factor of a matrix product.
+bool isRightFactor(onnx::InitializerOp constant);
+/// Whether a use of it is as a table whose rows are looked up.
+bool isLookedUp(onnx::InitializerOp constant);
 
 /// Null after an error.
 std::unique_ptr<llvm::MemoryBuffer> readBytes(onnx::InitializerOp constant);
@@ -86,6 +95,8 @@ private:
     return listed && listed->contains(constant.getName());
   }
   void mentionEqualConstants();
+  /// Constants that hold another parameter next to something else.
+  void warnOfJoined();
   mlir::LogicalResult nameAliases(mlir::func::FuncOp graph);
   void nameByModules(mlir::func::FuncOp graph, llvm::StringSet<> &taken);
   void nameBiases(llvm::StringSet<> &taken);
