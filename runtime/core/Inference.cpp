@@ -3,6 +3,7 @@
 #include "core/Inference.h"
 
 #include "core/Error.h"
+#include "core/Fields.h"
 #include "core/StandardOutput.h"
 #include "data/Weights.h"
 
@@ -18,7 +19,6 @@ static void refuseTrainingOptions(const NodeOptions &options) {
       {"save-loss", !options.saveLoss.empty()},
       {"save-gradients", !options.saveGradients.empty()},
       {"save-weights", !options.saveWeights.empty()},
-      {"metrics", !options.metrics.empty()},
       {"eval-data", !options.evalData.empty()},
       {"checkpoint", !options.checkpoints.empty()},
       {"resume", options.resume},
@@ -40,6 +40,8 @@ InferenceRun::InferenceRun(const Program &program, const NodeOptions &options,
       outputFile(options.saveOutputs), seed(options.seed.value_or(0)) {
   refuseTrainingOptions(options);
   checkOutputs(options, program);
+  if (isFirstRank() && !options.metrics.empty())
+    metricsFile = LineFile(options.metrics, /*append=*/false);
   load(folder);
   if (!options.trace.empty())
     trace = std::make_unique<Trace>(program);
@@ -84,10 +86,11 @@ void InferenceRun::load(const std::string &folder) {
 void InferenceRun::run() {
   __atomic_store_n(&link.board->phase, uint64_t(AH_PHASE_RUNNING),
                    __ATOMIC_RELAXED);
-  reportedNs = monotonicNs();
+  reportedNs = latestNs = monotonicNs();
   for (uint64_t batch = 0; batch < batches; ++batch)
     runBatch(batch);
   walker->drain();
+  measurePeriod(monotonicNs());
   if (!outputFile.empty() && !outputFile.isPerStep())
     save(0);
   if (isFirstRank())
@@ -110,16 +113,22 @@ static Pass passOf(uint64_t batch, uint64_t seed) {
 void InferenceRun::runBatch(uint64_t batch) {
   window->beforeBatch(batch);
   // While this batch is computed, the next one's first messages arrive: unless
-  // its outputs must be gathered in between.
+  // its outputs must be gathered in between, or it is to be alone.
   Pass next = passOf(batch + 1, seed);
-  bool goesOn = batch + 1 < batches && !outputFile.isPerStep();
+  bool goesOn =
+      batch + 1 < batches && !outputFile.isPerStep() && !options.oneAtATime;
   walker->run(passOf(batch, seed), goesOn ? &next : nullptr);
   window->afterBatch(batch);
   if (outputFile.isPerStep()) {
     walker->drain();
     save(batch);
   }
+  if (options.oneAtATime) {
+    walker->drain();
+    agreeOnMost(program, link, batch, "end of a batch");
+  }
   report(batch);
+  measure(batch);
 }
 
 /// The pace since the line before: batches are on their way in several devices
@@ -137,6 +146,37 @@ void InferenceRun::report(uint64_t batch) {
          (unsigned long long)batch + 1, (unsigned long long)batches,
          seconds * 1e3, program.header().global_batch / seconds);
   fflush(stdout);
+}
+
+static std::string timed(const char *what, uint64_t ns,
+                         const Program &program) {
+  double seconds = ns * 1e-9;
+  return format("\"%s\":%s,\"samples_per_s\":%s}", what,
+                jsonNumber(seconds).c_str(),
+                jsonNumber(program.header().global_batch / seconds).c_str());
+}
+
+void InferenceRun::measure(uint64_t batch) {
+  uint64_t now = monotonicNs();
+  if (metricsFile)
+    metricsFile.write(format("{\"batch\":%llu,", (unsigned long long)batch) +
+                      timed("batch_time_s", now - latestNs, program));
+  latestNs = now;
+  if (batch == 0)
+    firstNs = now;
+}
+
+/// From one batch to the next, the first one's way through the stages aside: on
+/// the rank where that takes longest, as others may be ahead of it.
+void InferenceRun::measurePeriod(uint64_t endNs) {
+  if (batches < 2)
+    return;
+  uint64_t periodNs =
+      agreeOnMost(program, link, (endNs - firstNs) / (batches - 1), "period");
+  if (metricsFile)
+    metricsFile.write(
+        format("{\"batches\":%llu,", (unsigned long long)batches) +
+        timed("period_s", periodNs, program));
 }
 
 void InferenceRun::feed(const Pass &pass, uint32_t input, uint64_t microbatch,

@@ -43,6 +43,8 @@ private:
   void load(const std::string &folder);
   void runBatch(uint64_t batch);
   void report(uint64_t batch);
+  void measure(uint64_t batch);
+  void measurePeriod(uint64_t endNs);
   void save(uint64_t batch);
   bool isFirstRank() const { return program.header().rank == 0; }
 
@@ -59,6 +61,9 @@ private:
   uint64_t batches = 1;
   /// Batches that a line has told of, and when it did.
   uint64_t reported = 0, reportedNs = 0;
+  LineFile metricsFile;
+  /// When the first batch and the latest one were done here.
+  uint64_t firstNs = 0, latestNs = 0;
   std::vector<Piece> outputs;
 };
 

@@ -121,15 +121,17 @@ static const std::vector<Group> &groups() {
          [](O &o, S v) { o.seed = number<uint64_t>(v, "a natural number"); },
          true},
         {"init", "[=DEVIATION]",
-         "draw the trained parameters anew: matrices normal (default deviation "
-         "0.02), "
-         "norms 1, biases 0",
+         "draw anew what is trained, or came without values: matrices normal "
+         "(default deviation 0.02), norms 1, biases 0",
          [](O &o, S v) {
            o.init = true;
            if (!v.empty())
              o.initDeviation = notNegative(v);
          },
          true},
+        {"one-at-a-time", nullptr,
+         "inference: a batch begins when all ranks have ended the one before",
+         [](O &o, S) { o.oneAtATime = true; }, true},
         {"weights", "PATH",
          "start from this safetensors file (PyTorch's names and shapes), or a "
          "folder with "
@@ -216,7 +218,8 @@ static const std::vector<Group> &groups() {
         {"save-weights", "FILE", "safetensors: parameters after the last step",
          text(&O::saveWeights)},
         {"metrics", "FILE",
-         "JSON lines: as --save-loss, with times, rates and evaluations",
+         "JSON lines: as --save-loss, with times, rates and evaluations; "
+         "inference: batch_time_s of each batch, and the period_s of all",
          text(&O::metrics)},
         {"trace", "FILE",
          "what each device did, for ui.perfetto.dev; with several devices "

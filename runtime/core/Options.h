@@ -23,6 +23,7 @@ struct NodeOptions {
   std::optional<uint64_t> seed; // 0, or the checkpoint's
   bool init = false;
   double initDeviation = 0.02;
+  bool oneAtATime = false;
   // What it reads
   std::string data, dataDtype;
   bool shuffled = true;

@@ -22,6 +22,10 @@ Trainer::Trainer(const Program &program, const NodeOptions &options,
       memory(program, *ah_cpu_device_table(), program.header().device),
       outputFile(options.saveOutputs), gradientFile(options.saveGradients),
       steps(options.steps.value_or(1)) {
+  if (options.oneAtATime)
+    fail(AH_ERROR_INPUT, "option --one-at-a-time: of executables that were "
+                         "compiled with --mode=inference; steps of training "
+                         "never overlap");
   checkOutputs(options, program);
   load(folder);
   if (!options.trace.empty())

@@ -53,11 +53,18 @@ private:
       return;
     if (files && loadFromFiles(parameter, name))
       return;
-    if (parameter.trained && options.draw)
+    if (options.draw && (parameter.trained || isNowhere(name)))
       return draw(parameter, name);
     if (parameter.trained && files)
       files->failMissing(name);
     loadFromIndex(parameter, name);
+  }
+
+  /// Whether the model came without it: of a config, where nothing is trained.
+  bool isNowhere(const std::string &name) {
+    const auto &tensors = needIndex().tensors();
+    auto found = tensors.find(name);
+    return found != tensors.end() && found->second.file.empty();
   }
 
   void requireSame(const std::string &path, const std::string &name,

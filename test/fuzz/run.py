@@ -3,6 +3,7 @@
     python3 test/fuzz/run.py --build build --runs 2000          # as CI does
     cmake --preset fuzz && ninja -C build-fuzz fuzzers
     python3 test/fuzz/run.py --build build-fuzz --seconds 3600  # a long run
+    python3 test/fuzz/run.py --build build-fuzz --cpu-seconds 1200  # beside other work
 
 Seeds are copied from the tests (and from $AUTOHET_CASES, if that names a
 folder); what a long run finds new is kept below --work. An input that crashes,
@@ -16,8 +17,12 @@ import json
 import os
 import pathlib
 import re
+import resource
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -77,6 +82,28 @@ def seeds(target, folder):
     return len(list(folder.iterdir()))
 
 
+def used_s(pid):
+    """Of a processor, by a process that is not waited for yet."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def run(command, cpu_seconds):
+    """The exit status, what was said, and how many seconds of a processor it took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with tempfile.TemporaryFile("w+", errors="replace") as said:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
+        while process.poll() is None:
+            # Upon this signal, a fuzzer ends behind the input that it is at.
+            if cpu_seconds and used_s(process.pid) >= cpu_seconds:
+                process.send_signal(signal.SIGUSR1)
+            time.sleep(0.2)
+        said.seek(0)
+        text = said.read()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return process.returncode, text, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 def fuzz(target, arguments):
     binary = pathlib.Path(arguments.build).resolve() / "test" / "fuzz" / target
     if not binary.exists():
@@ -97,22 +124,22 @@ def fuzz(target, arguments):
         "-reduce_inputs=0",
     ]
     runs = count + int(arguments.runs * TARGETS[target][2])
-    command += [f"-max_total_time={arguments.seconds}"] if arguments.seconds else [f"-runs={runs}"]
+    if arguments.seconds:
+        command += [f"-max_total_time={arguments.seconds}"]
+    elif not arguments.cpu_seconds:
+        command += [f"-runs={runs}"]
     # What is new goes to the first folder.
-    result = subprocess.run(
-        command + [str(work / "found"), str(work / "seeds")],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
-    )
-    executed = re.search(r"number_of_executed_units: (\d+)", result.stderr)
-    if result.returncode == 0 and executed:
+    status, text, took_s = run(command + [str(work / "found"), str(work / "seeds")], arguments.cpu_seconds)
+    executed = re.search(r"number_of_executed_units: (\d+)", text)
+    if status == 0 and executed:
         # Of instrumented libraries: places in the code, and ways through them.
-        covered = re.findall(r"cov: (\d+) ft: (\d+) corp: (\d+)", result.stderr)
+        covered = re.findall(r"cov: (\d+) ft: (\d+) corp: (\d+)", text)
         told = ", {} places, {} features, {} inputs kept".format(*covered[-1]) if covered else ""
-        print(f"{target}: {count} seeds, {executed[1]} inputs{told}, nothing found")
+        print(f"{target}: {count} seeds, {executed[1]} inputs in {took_s:.0f} s of a processor{told}, nothing found", flush=True)
         return True
     inputs = sorted(p for p in work.iterdir() if p.is_file())
-    print("\n".join(result.stderr.splitlines()[-30:]))
-    print(f"{target}: exit status {result.returncode}")
+    print("\n".join(text.splitlines()[-30:]))
+    print(f"{target}: exit status {status} after {took_s:.0f} s of a processor")
     for path in inputs:
         print(f"  repeat with: {binary} {path}")
     return False
@@ -125,6 +152,7 @@ def main():
     parser.add_argument("--work", default="fuzz-work", help="folder for seeds and what is found")
     parser.add_argument("--runs", type=int, default=2000, help="inputs per target, besides its seeds; a tenth for models")
     parser.add_argument("--seconds", type=int, help="per target, instead of --runs")
+    parser.add_argument("--cpu-seconds", type=int, help="the same, of a processor: of a crowded machine")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--timeout", type=int, default=20, help="seconds for one input")
     parser.add_argument("--memory-mib", type=int, default=2048)

@@ -23,11 +23,13 @@
 using namespace mlir;
 using namespace autohet;
 
-// The first step begins with nothing under way.
+// The first step begins with nothing under way: as a batch does that is asked
+// for alone.
 static constexpr int64_t simulatedSteps = 2;
 // Plans run in turn, so that they meet the same machine; the first step of a
-// run warms up.
-static constexpr unsigned measuredRounds = 3, measuredSteps = 5;
+// run warms up. Batches are shorter.
+static constexpr unsigned measuredRounds = 3, measuredSteps = 5,
+                          measuredBatches = 20;
 
 // Making and simulating programs takes about a second for 64 devices; of more
 // devices, only those that are asked for.
@@ -136,7 +138,7 @@ LogicalResult FinalistJudge::simulatePlans() {
     if (mlir::failed(timed))
       return failure();
     SimOptions steps;
-    steps.steps = simulatedSteps;
+    steps.steps = isOfOneBatch() ? 1 : simulatedSteps;
     steps.keep_timeline = false;
     llvm::Expected<SimResult> result = simulate(*timed, steps);
     if (!result)
@@ -205,35 +207,60 @@ llvm::Error FinalistJudge::compilePlan(Finalist &finalist,
   return failure;
 }
 
-llvm::Error FinalistJudge::runPlan(const std::string &folder,
-                                   std::vector<double> &step_s) {
-  std::string metrics = options.work + "/metrics.jsonl", output;
-  std::vector<std::string> arguments = {
-      folder,          "--data=random",
-      "--init",        "--steps=" + std::to_string(measuredSteps),
-      "--log-every=0", "--metrics=" + metrics};
-  if (options.emulate)
-    arguments.push_back("--emulate");
-  if (llvm::Error failure =
-          runTool("autohet-run", arguments, options.work, output))
-    return failure;
-  auto text = llvm::MemoryBuffer::getFile(metrics);
+bool FinalistJudge::isOfOneBatch() const {
+  return options.model.inference &&
+         options.planner.objective == PlanObjective::Latency;
+}
+
+/// The numbers under `key` in a file of JSON lines.
+static llvm::Expected<std::vector<double>> readNumbers(llvm::StringRef path,
+                                                       llvm::StringRef key) {
+  auto text = llvm::MemoryBuffer::getFile(path);
   if (!text)
-    return llvm::createStringError(metrics + ": " + text.getError().message());
-  bool isFirst = true;
+    return llvm::createStringError(path + ": " + text.getError().message());
+  std::vector<double> numbers;
   for (llvm::line_iterator line(**text); !line.is_at_eof(); ++line) {
     llvm::Expected<llvm::json::Value> value = llvm::json::parse(*line);
     if (!value)
       return value.takeError();
     const llvm::json::Object *object = value->getAsObject();
-    std::optional<double> seconds =
-        object ? object->getNumber("step_time_s") : std::nullopt;
-    if (seconds && !isFirst)
-      step_s.push_back(*seconds);
-    isFirst &= !seconds;
+    if (std::optional<double> found =
+            object ? object->getNumber(key) : std::nullopt)
+      numbers.push_back(*found);
   }
-  if (step_s.empty())
-    return llvm::createStringError(metrics + " has no step times");
+  return numbers;
+}
+
+llvm::Error FinalistJudge::runPlan(const std::string &folder,
+                                   std::vector<double> &step_s) {
+  bool isInference = options.model.inference;
+  std::string metrics = options.work + "/metrics.jsonl", output;
+  std::vector<std::string> arguments = {
+      folder,
+      "--data=random",
+      "--init",
+      "--steps=" +
+          std::to_string(isInference ? measuredBatches : measuredSteps),
+      "--log-every=0",
+      "--metrics=" + metrics};
+  if (isOfOneBatch())
+    arguments.push_back("--one-at-a-time");
+  if (options.emulate)
+    arguments.push_back("--emulate");
+  if (llvm::Error failure =
+          runTool("autohet-run", arguments, options.work, output))
+    return failure;
+  llvm::StringRef key = isOfOneBatch() ? "batch_time_s"
+                        : isInference  ? "period_s"
+                                       : "step_time_s";
+  llvm::Expected<std::vector<double>> numbers = readNumbers(metrics, key);
+  if (!numbers)
+    return numbers.takeError();
+  // A period is of all batches but the first.
+  size_t warming = isInference && !isOfOneBatch() ? 0 : 1;
+  if (numbers->size() <= warming)
+    return llvm::createStringError(metrics + " has no " + key);
+  step_s.insert(step_s.end(), numbers->begin() + warming, numbers->end());
   return llvm::Error::success();
 }
 

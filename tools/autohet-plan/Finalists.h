@@ -43,6 +43,8 @@ public:
   PlanTextFacts facts() const;
 
 private:
+  /// Whether a plan is as good as one batch, from inputs to outputs, is short.
+  bool isOfOneBatch() const;
   mlir::LogicalResult simulatePlans();
   mlir::LogicalResult measurePlans();
   llvm::Error compilePlan(Finalist &finalist, const std::string &folder);

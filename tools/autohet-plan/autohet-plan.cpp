@@ -347,7 +347,7 @@ llvm::Error CommandLine::readInference(PlanOptions &options) const {
   }
   llvm::SmallVector<const cl::Option *> training = modelFile.trainingOptions();
   training.append({&optimizer, &schedule, &stateOwner, &stateParts,
-                   std::addressof(allow), &from, &megatron, &measureTop});
+                   std::addressof(allow), &from, &megatron});
   if (cost != "facts")
     training.push_back(&cost);
   for (const cl::Option *option : training)
