@@ -49,13 +49,16 @@ int64_t ConfigKeys::countBetween(int64_t minimum, int64_t most,
                                  std::optional<int64_t> fallback) {
   llvm::StringRef name;
   int64_t value = fallback.value_or(minimum);
-  if (const Tree *found = firstOf(names, name))
+  const Tree *found = firstOf(names, name);
+  if (found)
     readInteger(*found, quoted(name), value, errors, minimum);
   else if (!fallback)
     errors.add(tree.location, "needs " + quoted(name));
   if (value > most) {
-    errors.add(tree.find(name)->location,
-               quoted(name) + " is " + llvm::Twine(value) +
+    // A default may follow from another key, and be as wrong.
+    errors.add(found ? found->location : tree.location,
+               quoted(found ? name : names.front()) + " is " +
+                   llvm::Twine(value) + (found ? "" : " by default") +
                    ", wanted at most " + llvm::Twine(most));
     value = minimum;
   }

@@ -278,6 +278,12 @@ TEST_F(ConfigReader, Refuses) {
   EXPECT_THAT(refuse(gpt2), HasSubstr("longer than the model's 1024"));
 }
 
+TEST_F(ConfigReader, RefusesDefaultsThatFollowFromTooMuch) {
+  EXPECT_THAT(refuse(R"({"model_type": "gpt2", "n_layer": 2, "n_head": 4,
+                         "n_embd": 4194308, "vocab_size": 8})"),
+              HasSubstr("'n_inner' is 16777232 by default, wanted at most"));
+}
+
 TEST_F(ConfigReader, RefusesWhatIsNoDecoder) {
   auto with = [&](const std::string &keys) {
     return edited(llama, "\"vocab_size\"", keys + ", \"vocab_size\"");
