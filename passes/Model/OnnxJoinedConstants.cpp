@@ -32,12 +32,14 @@ struct Matrix {
   }
   uint32_t first() const { return bitsOf(0); }
   uint32_t last() const { return bitsOf(size() - 1); }
-  /// As freshly initialised constants may be, without being one.
-  bool isOneNumber() const {
-    for (int64_t i = 1; i < size(); ++i)
+  /// As freshly initialised constants may be, without being one. Some elements
+  /// tell: weights may be larger than the memory.
+  bool looksLikeOneNumber() const {
+    int64_t step = size() / 64 | 1;
+    for (int64_t i = step; i < size(); i += step)
       if (bitsOf(i) != bitsOf(0))
         return false;
-    return true;
+    return bitsOf(0) == bitsOf(size() - 1);
   }
   Matrix transposed() const { return {bytes, columns, rows, !isTransposed}; }
 
@@ -112,13 +114,15 @@ void OnnxParameters::warnOfJoined() {
   }
   // What is joined has its first or its last element in common with the whole.
   // Few others have; many of a hostile file, of which not all are compared.
+  constexpr int64_t mostCompared = int64_t(1) << 28;
   std::map<uint32_t, SmallVector<const Held *>> byFirst, byLast;
-  int64_t left = 0;
   for (const Held &part : held) {
+    if (part.matrix.looksLikeOneNumber())
+      continue;
     byFirst[part.matrix.first()].push_back(&part);
     byLast[part.matrix.last()].push_back(&part);
-    left += 16 * part.matrix.size();
   }
+  int64_t compared = 0;
   for (const Held &whole : held) {
     if (!mayBeComputed(whole.constant) || !isRightFactor(whole.constant))
       continue;
@@ -127,10 +131,10 @@ void OnnxParameters::warnOfJoined() {
     parts.insert_range(byFirst[matrix.first()]);
     parts.insert_range(byLast[matrix.last()]);
     for (const Held *part : parts) {
-      if (part->matrix.size() >= matrix.size() || left < 0)
+      if (part->matrix.size() >= matrix.size() || compared > mostCompared)
         continue;
-      left -= part->matrix.size();
-      if (holds(matrix, part->matrix) && !part->matrix.isOneNumber())
+      compared += part->matrix.size();
+      if (holds(matrix, part->matrix))
         warnOf(whole.constant, part->constant);
     }
   }
