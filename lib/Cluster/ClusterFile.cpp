@@ -26,6 +26,10 @@ const PlausibleRange plausibleFlops = {Dimension::FlopsPerSecond, 1e6, 1e17};
 const PlausibleRange plausibleBandwidth = {Dimension::BytesPerSecond, 1e4,
                                            1e14};
 const PlausibleRange plausibleTime = {Dimension::Seconds, 0, 1};
+const PlausibleRange plausibleSpeed = {Dimension::None, 0.01, 1e4};
+// So many times outside it is no machine's, whatever the unit: refused as 0 is.
+// Planning divides by such numbers, and multiplies with them.
+constexpr double impossibleFactor = 1e6;
 // Files have given it for one of the model's units, which are some ten commands
 // each.
 constexpr double overheadOfUnits_s = 10e-6;
@@ -97,11 +101,8 @@ private:
            formatQuantity(kind.overhead_s, Dimension::Seconds) +
                " to start each kernel and each product: is it meant for a "
                "whole unit of the model?");
-    if (reader.optional("relative_speed", kind.relative_speed,
-                        Dimension::None) &&
-        kind.relative_speed == 0)
-      errors.add(entry.value.find("relative_speed")->location,
-                 "'relative_speed' of " + what + " must be above 0");
+    positive(reader, "relative_speed", kind.relative_speed, plausibleSpeed,
+             false, what);
     reader.optional("threads", kind.threads, 1);
     if (const Tree *target = reader.get("target"))
       readTarget(*target, what, kind.target);
@@ -267,13 +268,28 @@ private:
                  "'" + key + "' of " + what + " must be above 0");
       return false;
     }
-    warn(*found, key, value, range, what);
-    return true;
+    return isPossible(*found, key, value, range, what);
+  }
+
+  /// Warns of what is not plausible.
+  bool isPossible(const Tree &tree, llvm::StringRef key, double value,
+                  const PlausibleRange &range, const std::string &what) {
+    if (value >= range.low / impossibleFactor &&
+        value <= range.high * impossibleFactor) {
+      warn(tree, key, value, range, what);
+      return true;
+    }
+    errors.add(tree.location, "'" + key + "' of " + what +
+                                  " is far from what machines have: wanted " +
+                                  formatQuantity(range.low, range.dimension) +
+                                  " to " +
+                                  formatQuantity(range.high, range.dimension));
+    return false;
   }
 
   void warnIfAbsurd(const Tree &tree, llvm::StringRef key, double value,
                     const PlausibleRange &range, const std::string &what) {
-    warn(*tree.find(key), key, value, range, what);
+    isPossible(*tree.find(key), key, value, range, what);
   }
 
   void warn(const Tree &tree, llvm::StringRef key, double value,

@@ -194,6 +194,15 @@ TEST(ClusterFile, Refuses) {
   EXPECT_THAT(refuse(edited("200 MiB", "200")), HasSubstr("has no unit"));
   EXPECT_THAT(refuse(edited("relative_speed: 4", "relative_speed: 0")),
               HasSubstr("must be above 0"));
+  // What no machine has is refused as nothing is.
+  EXPECT_THAT(refuse(edited("8 GB/s", "1e-300 GB/s")),
+              HasSubstr("'bandwidth' of the intra-node link is far from what "
+                        "machines have: wanted 10 kB/s to 100 TB/s"));
+  EXPECT_THAT(refuse(edited("200 MiB", "1e300 MiB")),
+              HasSubstr("is far from what machines have"));
+  EXPECT_THAT(refuse(edited("relative_speed: 4", "relative_speed: 1e-300")),
+              HasSubstr("'relative_speed' of device kind 'fast' is far from "
+                        "what machines have: wanted 0.01 to 10000"));
   EXPECT_THAT(refuse(edited("n0/0,", "n7/0,")),
               HasSubstr("no device matches 'n7/0'"));
   EXPECT_THAT(refuse(edited("[fast]", "[]")), HasSubstr("has no devices"));
