@@ -53,8 +53,9 @@ double PipelineTimeline::busySeconds(unsigned stage) const {
 PipelineCommand PipelineTimeline::last(unsigned stage) const {
   PipelineCommand command = stages[stage].back();
   command.microbatch = microbatches - 1;
-  command.start_s += skipped_s;
-  command.end_s += skipped_s;
+  double shift_s = skipped_s.empty() ? 0 : skipped_s[stage];
+  command.start_s += shift_s;
+  command.end_s += shift_s;
   return command;
 }
 
@@ -163,53 +164,108 @@ PipelineTimeline walkPipeline(const Pipeline &pipeline) {
 
 namespace {
 
-/// Every `every` microbatches all stages do the same, `shift_s` later.
+/// Every `every` microbatches each stage does the same, so much later.
 struct SteadyState {
   int64_t every = 1;
-  double shift_s = 0;
+  std::vector<double> shift_s;
 };
 
-// Of `timeline`, in the microbatches [begin, end) of one kind of command:
-// whether all stages repeat every `every` of them, and the shift if so.
-std::optional<double> repeats(const std::vector<std::vector<double>> &starts,
-                              int64_t every, int64_t begin, int64_t end,
-                              double tolerance_s) {
-  double shift = starts[0][end - 1] - starts[0][end - 1 - every];
-  for (const std::vector<double> &stage : starts)
+/// When each stage begins each microbatch's forward, or its backward.
+using Starts = std::vector<std::vector<double>>;
+
+// In the microbatches [begin, end): whether every stage repeats every `every`
+// of them, and its shift if so.
+std::optional<std::vector<double>> repeats(const Starts &starts, int64_t every,
+                                           int64_t begin, int64_t end,
+                                           double tolerance_s) {
+  std::vector<double> shifts;
+  auto isOff = [&](const std::vector<double> &stage, int64_t i) {
+    return std::abs(stage[i] - stage[i - every] - shifts.back()) > tolerance_s;
+  };
+  // Mostly the first few tell that there is nothing to find: no walk through
+  // all of them then.
+  for (const std::vector<double> &stage : starts) {
+    shifts.push_back(stage[end - 1] - stage[end - 1 - every]);
+    if (isOff(stage, begin + every))
+      return std::nullopt;
+  }
+  shifts.clear();
+  for (const std::vector<double> &stage : starts) {
+    shifts.push_back(stage[end - 1] - stage[end - 1 - every]);
     for (int64_t i = begin + every; i < end; ++i)
-      if (std::abs(stage[i] - stage[i - every] - shift) > tolerance_s)
+      if (isOff(stage, i))
         return std::nullopt;
-  return shift;
+  }
+  return shifts;
+}
+
+/// No stage can take longer for a microbatch, one way: what the longest one
+/// computes, or sends.
+double slowestPace(const Pipeline &pipeline, bool isBackward) {
+  double pace = 0;
+  std::vector<double> sent_s(pipeline.stages.size());
+  for (const PipelineEdge &edge : pipeline.edges)
+    sent_s[isBackward ? edge.to : edge.from] +=
+        isBackward ? edge.backwardSeconds() : edge.forwardSeconds();
+  for (auto [stage, sent] : llvm::zip_equal(pipeline.stages, sent_s))
+    pace =
+        std::max({pace, isBackward ? stage.backward_s : stage.forward_s, sent});
+  return pace;
+}
+
+// In one direction nobody waits for who comes behind: stages run at their own
+// paces, and who comes last at the slowest one. Until that shows, it may
+// change.
+std::optional<SteadyState> findOneWayState(const Pipeline &pipeline,
+                                           const Starts &forward,
+                                           const Starts &backward,
+                                           int64_t begin, int64_t count,
+                                           double tolerance_s) {
+  auto isLasting = [&](double shift_s, bool isBackward) {
+    return shift_s >= slowestPace(pipeline, isBackward) - tolerance_s;
+  };
+  auto there = repeats(forward, 1, begin, count, tolerance_s);
+  if (!there || !isLasting(there->back(), false))
+    return std::nullopt;
+  if (pipeline.is_forward_only)
+    return SteadyState{1, std::move(*there)};
+  auto back = repeats(backward, 1, begin, count, tolerance_s);
+  if (!back || !isLasting(back->front(), true))
+    return std::nullopt;
+  // The last stage's forwards are over before the way back begins.
+  for (double &shift_s : *back)
+    shift_s += there->back();
+  return SteadyState{1, std::move(*back)};
 }
 
 std::optional<SteadyState> findSteadyState(const Pipeline &pipeline,
                                            const PipelineTimeline &timeline) {
   int64_t count = pipeline.microbatches, stages = pipeline.stages.size();
   bool isGPipe = pipeline.schedule == Schedule::GPipe;
-  std::vector<std::vector<double>> forward(stages), backward(stages);
+  Starts forward(stages), backward(stages);
   for (int64_t stage = 0; stage < stages; ++stage)
     for (const PipelineCommand &command : timeline.stages[stage])
       (command.is_backward ? backward : forward)[stage].push_back(
           command.start_s);
-  // Before the last stages run dry. What goes one way only is steady to the
-  // end, and so is each half of GPipe.
-  int64_t end = isGPipe || pipeline.is_forward_only ? count : count - stages;
   int64_t begin = count / 2;
   double tolerance = 1e-10 * timeline.end_s;
+  if (isGPipe || pipeline.is_forward_only)
+    return findOneWayState(pipeline, forward, backward, begin, count,
+                           tolerance);
+  // Before the last stages run dry.
+  int64_t end = count - stages;
   for (int64_t every = 1; begin + 2 * every < end; ++every) {
     auto there = repeats(forward, every, begin, end, tolerance);
-    if (pipeline.is_forward_only) {
-      if (there)
-        return SteadyState{every, *there};
+    auto back =
+        there ? repeats(backward, every, begin, end, tolerance) : std::nullopt;
+    if (!back)
       continue;
-    }
-    auto back = repeats(backward, every, begin, end, tolerance);
-    if (!there || !back)
-      continue;
-    if (isGPipe)
-      return SteadyState{every, *there + *back};
-    if (std::abs(*there - *back) <= tolerance)
-      return SteadyState{every, *there};
+    // All at one pace.
+    auto isOff = [&](double shift_s) {
+      return std::abs(shift_s - there->front()) > tolerance;
+    };
+    if (llvm::none_of(*there, isOff) && llvm::none_of(*back, isOff))
+      return SteadyState{every, std::move(*there)};
   }
   return std::nullopt;
 }
@@ -234,8 +290,11 @@ PipelineTimeline runPipeline(const Pipeline &pipeline) {
     int64_t repetitions =
         (pipeline.microbatches - shorter.microbatches) / steady->every;
     timeline.microbatches = pipeline.microbatches;
-    timeline.skipped_s = static_cast<double>(repetitions) * steady->shift_s;
-    timeline.end_s += timeline.skipped_s;
+    timeline.end_s = 0;
+    for (auto [stage, shift_s] : llvm::enumerate(steady->shift_s)) {
+      timeline.skipped_s.push_back(static_cast<double>(repetitions) * shift_s);
+      timeline.end_s = std::max(timeline.end_s, timeline.last(stage).end_s);
+    }
     return timeline;
   }
   return walkPipeline(pipeline);

@@ -7,7 +7,9 @@
 // closed forms that stay near it.
 //
 // Many microbatches are not walked one by one: once all stages repeat the same
-// times every few microbatches, the rest of them only shifts the end.
+// times every few microbatches, the rest of them only shifts the end. Where
+// nobody waits for who comes behind, as in the halves of GPipe, each stage
+// repeats at a pace of its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,9 +59,10 @@ struct PipelineCommand {
 struct PipelineTimeline {
   double end_s = 0;
   int64_t microbatches = 0;
-  /// Those in `stages`. The others come between these and take `skipped_s`.
+  /// Those in `stages`. The others come between these, and a stage's last
+  /// command is later by its `skipped_s`; empty: there are no others.
   int64_t walked_microbatches = 0;
-  double skipped_s = 0;
+  std::vector<double> skipped_s;
   /// Of each stage, in its order.
   std::vector<std::vector<PipelineCommand>> stages;
 
