@@ -46,8 +46,9 @@ def ShardStages : Pass<"dist-shard-stages", "::mlir::ModuleOp"> {
     *Requires:* functions with `#dist.stage`.
 
     *Does:* on a stage of one device, only transfers change. On several, heads
-    of attention, hidden elements of the MLP and the vocabulary are divided in
-    proportion to the weights; other ops follow their operands by their sharding
+    of attention (also of one that is spelled out), hidden elements of the MLP
+    (also of experts) and the vocabulary are divided in proportion to the
+    weights; other ops follow their operands by their sharding
     rules. A partial sum that is read whole is summed in rank order (the same
     on every rank; a large one among three or more ranks in slices, each by one
     rank); what is split and read whole is gathered.

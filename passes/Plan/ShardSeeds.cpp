@@ -36,6 +36,8 @@ ShardSeeds::ShardSeeds(Block &stage, ArrayRef<int64_t> weights)
       continue;
     if (auto attention = dyn_cast<het::AttentionOp>(op))
       seedAttention(attention);
+    else if (auto product = dyn_cast<het::MatmulOp>(op))
+      seedProductOfHeads(product);
     else if (isa<het::GeluOp, het::SiluOp, het::ReluOp>(op))
       seedActivation(&op);
     else if (auto embedding = dyn_cast<het::EmbeddingOp>(op))
@@ -64,29 +66,39 @@ int64_t ShardSeeds::extentOf(StringRef name,
   return seeds.lookup(key(name, offsets)).extent;
 }
 
-het::MatmulOp ShardSeeds::findProjection(Value value, unsigned outputs) {
+het::MatmulOp ShardSeeds::findProjection(Value value, unsigned outputs,
+                                         bool isOfHeads) {
+  auto isSide = [](Value v) {
+    return isa_and_nonnull<het::ParameterOp, het::ConstantOp>(
+        v.getDefiningOp());
+  };
   while (Operation *op = value.getDefiningOp()) {
     if (auto product = dyn_cast<het::MatmulOp>(op))
       return product.getRhs().getDefiningOp<het::ParameterOp>() &&
                      outputDims(product).size() <= outputs
                  ? product
                  : nullptr;
-    if (isa<het::ReshapeOp, het::TransposeOp, het::RotaryOp>(op)) {
+    if (isa<het::ReshapeOp, het::TransposeOp, het::RotaryOp>(op) ||
+        (isOfHeads &&
+         isa<het::SliceOp, het::ConcatOp, het::RmsNormOp, het::LayerNormOp>(
+             op))) {
       value = op->getOperand(0);
       continue;
     }
     // A bias or a scale: the side that is not a parameter or a constant.
     if (isa<het::AddOp, het::MulOp>(op)) {
-      auto isSide = [](Value v) {
-        return isa_and_nonnull<het::ParameterOp, het::ConstantOp>(
-            v.getDefiningOp());
-      };
       if (isSide(op->getOperand(1)))
         value = op->getOperand(0);
       else if (isSide(op->getOperand(0)))
         value = op->getOperand(1);
       else
         return nullptr;
+      continue;
+    }
+    // An expert's, of the tokens that chose it: all else is a constant.
+    if (auto select = dyn_cast<het::SelectOp>(op);
+        select && isSide(select.getRhs())) {
+      value = select.getLhs();
       continue;
     }
     return nullptr;
@@ -107,24 +119,46 @@ static bool allHaveSome(ArrayRef<int64_t> sizes) {
   return llvm::all_of(sizes, [](int64_t size) { return size > 0; });
 }
 
+/// Of a value's projection, if it has one, the rows of each head: one weight
+/// may have query, key and value, head by head.
+void ShardSeeds::seedHeads(Value value, int64_t count, ArrayRef<Part> heads,
+                           int64_t extent) {
+  het::MatmulOp projection =
+      findProjection(value, /*outputs=*/1, /*isOfHeads=*/true);
+  if (!projection)
+    return;
+  int64_t rows =
+      typeOf(projection.getRhs()).getDimSize(outputDims(projection).front());
+  if (rows % count == 0)
+    seedOutput(projection, het::scaleParts(heads, rows / count), extent);
+}
+
 void ShardSeeds::seedAttention(het::AttentionOp op) {
-  int64_t extent = typeOf(op.getQuery()).getDimSize(1);
+  auto headsOf = [](Value value) { return typeOf(value).getDimSize(1); };
+  int64_t extent = headsOf(op.getQuery());
   SmallVector<int64_t> heads = splitExtent(extent, weights);
-  het::MatmulOp query = findProjection(op.getQuery()),
-                key = findProjection(op.getKey()),
-                value = findProjection(op.getValue());
-  if (!allHaveSome(heads) || !query || !key || !value)
+  if (!allHaveSome(heads))
     return;
   SmallVector<Part> queryHeads = het::consecutiveParts(heads);
   SmallVector<Part> kvHeads = het::keyValueParts(queryHeads, op.getKvHeads());
-  seedOutput(query,
-             het::scaleParts(queryHeads, typeOf(op.getQuery()).getDimSize(3)),
-             extent);
-  seedOutput(key, het::scaleParts(kvHeads, typeOf(op.getKey()).getDimSize(3)),
-             extent);
-  seedOutput(value,
-             het::scaleParts(kvHeads, typeOf(op.getValue()).getDimSize(3)),
-             extent);
+  for (auto [value, parts] : {std::pair(op.getQuery(), ArrayRef(queryHeads)),
+                              std::pair(op.getKey(), ArrayRef(kvHeads)),
+                              std::pair(op.getValue(), ArrayRef(kvHeads))})
+    seedHeads(value, headsOf(value), parts, extent);
+}
+
+// Attention in other words, with a bias that is trained or a cap of its scores:
+// products of what is computed, one for each sample and head.
+void ShardSeeds::seedProductOfHeads(het::MatmulOp op) {
+  if (op.getLhsBatch().size() != 2)
+    return;
+  for (auto [value, batch] : {std::pair(op.getLhs(), op.getLhsBatch()),
+                              std::pair(op.getRhs(), op.getRhsBatch())}) {
+    int64_t extent = typeOf(value).getDimSize(batch[1]);
+    SmallVector<int64_t> heads = splitExtent(extent, weights);
+    if (allHaveSome(heads))
+      seedHeads(value, extent, het::consecutiveParts(heads), extent);
+  }
 }
 
 /// Whether every reader of `value` leads, elementwise, to a product or out of

@@ -510,13 +510,28 @@ void Trainer::save(uint64_t stepsDone) {
              (monotonicNs() - begin) * 1e-6));
 }
 
+/// Whether a rank has the slice only to sum its gradient, and computes with a
+/// larger one that has it, too.
+static bool isOnlySummed(const Program &program, const ah_parameter &slice) {
+  if (slice.owned)
+    return false;
+  Box box = Box::of(slice);
+  for (const ah_parameter &other : program.parameters)
+    if (&other != &slice &&
+        strcmp(program.string(other.name), program.string(slice.name)) == 0 &&
+        Box::of(other).size != box.size && Box::of(other).contains(box))
+      return true;
+  return false;
+}
+
 // Holders of a slice must have its owner's bits.
 void Trainer::checkCopies(uint64_t step) {
   walker->drain();
   std::vector<Piece> pieces;
   for (bool owned : {true, false})
     for (const ah_parameter &parameter : program.parameters)
-      if (parameter.trained && bool(parameter.owned) == owned)
+      if (parameter.trained && bool(parameter.owned) == owned &&
+          !isOnlySummed(program, parameter))
         pieces.push_back(readSlice(parameter, parameter.parameter_buffer));
   pieces = gatherPieces(program, link, std::move(pieces), "--check-copies");
   if (!isFirstRank())

@@ -33,6 +33,14 @@ std::string Box::text() const {
   return text + "] of " + shapeText(global.data(), global.size());
 }
 
+bool Box::contains(const Box &other) const {
+  for (size_t dim = 0; dim < size.size(); ++dim)
+    if (other.offset[dim] < offset[dim] ||
+        other.offset[dim] + other.size[dim] > offset[dim] + size[dim])
+      return false;
+  return true;
+}
+
 static std::vector<int64_t> rowMajorStrides(const std::vector<int64_t> &shape) {
   std::vector<int64_t> strides(shape.size(), 1);
   for (size_t dim = shape.size(); dim-- > 1;)

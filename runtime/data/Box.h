@@ -18,6 +18,8 @@ struct Box {
   static Box of(const ah_parameter &parameter);
   int64_t elements() const;
   bool isWhole() const { return size == global; }
+  /// Whether all of `other`, which is of the same tensor, is in it.
+  bool contains(const Box &other) const;
   /// "[0:2, 4:8] of [2, 8]".
   std::string text() const;
 };

@@ -1,10 +1,11 @@
 """One PyTorch golden case: compile it, train three steps, compare everything.
 
-    torch_cases.py CASE_FOLDER WORK_FOLDER [--or-refused REGEX] [--target-cpu NAME] [-- RUN OPTIONS]
+    torch_cases.py CASE_FOLDER WORK_FOLDER [--or-refused REGEX] [--target-cpu NAME] [--tensor-parallel N] [-- RUN OPTIONS]
 
 Logits, loss, every gradient and the weights after three steps of SGD and of
 AdamW, within the tolerances that the cases' README derives from a float64 run.
-Dynamic files also run at a second batch size and length.
+Dynamic files also run at a second batch size and length. With --tensor-parallel N
+ranks share the products, and of the largest parameters each has its part alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+import plans
 from harness import Checks, Run, Tensors, ToolFailed, read_safetensors, tool, write_safetensors
 
 LOGITS, LOSS, GRADIENT, ZERO_GRADIENT = 2e-5, 1e-5, 2e-5, 1e-7
@@ -31,8 +33,8 @@ OPTIMIZERS = {
 
 
 class Case:
-    def __init__(self, folder: str, compile_options: Sequence[str] = ()) -> None:
-        self.folder = folder
+    def __init__(self, folder: str, compile_options: Sequence[str] = (), ranks: int = 1) -> None:
+        self.folder, self.ranks = folder, ranks
         with open(os.path.join(folder, "case.json")) as text:
             self.facts = json.load(text)
         self.expected = self.tensors("expected")
@@ -135,9 +137,37 @@ def options_of(case: Case, batch: int, dims: Dict[str, int]) -> List[str]:
     return options
 
 
+def one_stage(units: Sequence[str], ranks: int, optimizer: str, batch: int) -> dict:
+    """All of the model on ranks that share its products."""
+    return {
+        "format": 1,
+        "global_batch": batch,
+        "optimizer": optimizer,
+        "schedule": "1f1b",
+        "replicas": [
+            {
+                "microbatch_size": batch,
+                "microbatches": 1,
+                "stages": [{"units": list(units), "devices": [f"n0/{rank}" for rank in range(ranks)]}],
+            }
+        ],
+    }
+
+
 def compile_case(case: Case, work: str, optimizer: str, batch: int, dims: Dict[str, int]) -> str:
     program = os.path.join(work, optimizer + "".join(f"-{n}{v}" for n, v in dims.items()))
-    tool("autohet-compile", case.path("model.onnx"), *options_of(case, batch, dims), f"--optimizer={optimizer}", "-o", program)
+    compile_model = ["autohet-compile", case.path("model.onnx"), *options_of(case, batch, dims)]
+    if case.ranks == 1:
+        tool(*compile_model, f"--optimizer={optimizer}", "-o", program)
+        return program
+    table = tool(*compile_model, "--emit=units")
+    units = [unit["id"] for unit in json.loads(table[table.index("{\n") :])["units"]]  # remarks come first
+    plan, cluster = program + ".plan.json", program + ".cluster.yaml"
+    plans.write_plan(plan, one_stage(units, case.ranks, optimizer, batch))
+    with open(cluster, "w") as text:
+        text.write(plans.cluster_yaml(case.ranks, nodes=1))
+    options = [option for option in compile_model if not option.startswith(("--global-batch", "--microbatch"))]
+    tool(*options, f"--plan={plan}", f"--cluster={cluster}", "-o", program)
     return program
 
 
@@ -207,11 +237,13 @@ def main() -> None:
     parser.add_argument("work")
     parser.add_argument("--or-refused", metavar="REGEX", help="a compile error that matches is as good")
     parser.add_argument("--optimizers", default="sgd,adamw")
+    parser.add_argument("--tensor-parallel", type=int, default=1, metavar="N", help="ranks that share the products")
     parser.add_argument("--target-cpu", help="compile for this one, not for this machine")
     parser.add_argument("extra", nargs="*", help="options for autohet-run, after --")
     options = parser.parse_args()
 
-    case, checks = Case(options.case, [f"--target-cpu={options.target_cpu}"] if options.target_cpu else []), Checks()
+    compile_options = [f"--target-cpu={options.target_cpu}"] if options.target_cpu else []
+    case, checks = Case(options.case, compile_options, options.tensor_parallel), Checks()
     os.makedirs(options.work, exist_ok=True)
     try:
         for optimizer in options.optimizers.split(","):

@@ -32,10 +32,15 @@ private:
   void seedActivation(mlir::Operation *op);
   void seedEmbedding(het::EmbeddingOp op);
   void seedHead(het::CrossEntropyOp op);
+  void seedProductOfHeads(het::MatmulOp op);
+  void seedHeads(mlir::Value value, int64_t count,
+                 llvm::ArrayRef<het::Part> heads, int64_t extent);
   /// The product with a parameter that `value` comes from, through views,
   /// rotary and elementwise ops; null where there is none. Of the parameter's
-  /// dims `outputs` at most are not summed over.
-  static het::MatmulOp findProjection(mlir::Value value, unsigned outputs = 1);
+  /// dims `outputs` at most are not summed over. Heads may be parts of what
+  /// there is of each, and normalised each by itself.
+  static het::MatmulOp findProjection(mlir::Value value, unsigned outputs = 1,
+                                      bool isOfHeads = false);
   /// Divides the parameter's output dim, which is of `extent` things.
   void seedOutput(het::MatmulOp projection, llvm::ArrayRef<het::Part> parts,
                   int64_t extent);
