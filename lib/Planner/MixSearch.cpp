@@ -285,14 +285,39 @@ bool MixSearch::runChosen(const TemplateMix &mix, MixProblem &problem,
   return isAny;
 }
 
+/// The replicas of a mix that have a part in the batch: not those too slow to do
+/// even one microbatch in time, which only hold others up; and where there are
+/// more than microbatches, those that do most.
+static TemplateMix usedOf(const TemplateMix &mix, int64_t globalBatch) {
+  double seconds = secondsOfMix(mix, globalBatch) * (1 + 1e-9);
+  TemplateMix used;
+  int64_t smallest = 0; // each does one microbatch
+  for (const CountedTemplate &entry : mix)
+    if (entry.made.microbatchesWithin(seconds) > 0) {
+      used.push_back(entry);
+      smallest += entry.replicas * entry.made.microbatch_size;
+    }
+  if (smallest <= globalBatch)
+    return used;
+  auto samplesOf = [&](const CountedTemplate &entry) {
+    return entry.made.microbatchesWithin(seconds) * entry.made.microbatch_size;
+  };
+  llvm::stable_sort(used, [&](const auto &a, const auto &b) {
+    return samplesOf(a) > samplesOf(b);
+  });
+  int64_t left = globalBatch;
+  for (CountedTemplate &entry : used) {
+    int64_t size = entry.made.microbatch_size;
+    entry.replicas = std::min(entry.replicas, left / size);
+    left -= entry.replicas * size;
+  }
+  llvm::erase_if(used, [](const auto &entry) { return entry.replicas == 0; });
+  return used;
+}
+
 // The times are those under the best placement.
 double MixSearch::judgeMix(TemplateMix &mix) {
-  // Replicas too slow to do even one microbatch in time only hold others up.
-  double seconds = secondsOfMix(mix, options.global_batch);
-  TemplateMix used;
-  for (const CountedTemplate &entry : mix)
-    if (entry.made.microbatchesWithin(seconds * (1 + 1e-9)) > 0)
-      used.push_back(entry);
+  TemplateMix used = usedOf(mix, options.global_batch);
   std::vector<ReplicaLine> lines;
   for (const CountedTemplate &entry : used)
     for (int64_t i = 0; i < entry.replicas; ++i)

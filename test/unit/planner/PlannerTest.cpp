@@ -2,6 +2,7 @@
 
 #include "autohet/Planner/Planner.h"
 #include "autohet/Report/PlanText.h"
+#include "planner/Clusters.h"
 #include "planner/Instances.h"
 
 #include "gmock/gmock.h"
@@ -256,4 +257,18 @@ TEST_F(Planner, ManyDevices) {
   cluster = test::makeCluster({4, 4, 3, 3, 2, 2, 2, 1, 1, 1, 1, 1});
   options.max_groupings = 200;
   EXPECT_GT(speedUp(), 1.2);
+}
+
+// Few samples on many devices: more replicas than samples would fit, and no part
+// of all devices is small enough to be looked at whole.
+TEST_F(Planner, FewSamplesOnManyDevices) {
+  table = test::makeDecoder(16, 4096, 2048, 32000);
+  cluster = test::makeDatacenter();
+  for (unsigned kind = 0; kind < 4; ++kind)
+    test::addNodes(cluster, 16, {{kind, 8}});
+  options.compare.clear();
+  for (int64_t batch : {1, 8}) {
+    options.global_batch = batch;
+    EXPECT_LE(plan().best.plan.replicas.size(), static_cast<size_t>(batch));
+  }
 }
