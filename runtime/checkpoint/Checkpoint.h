@@ -15,6 +15,7 @@
 #include "data/Safetensors.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,21 @@ struct CheckpointManifest {
   static CheckpointManifest ofFolder(const std::string &folder);
 };
 
+/// What a job must have in common with the checkpoint that it goes on from.
+struct CheckpointJob {
+  uint64_t structureHash = 0;
+  uint32_t globalBatch = 0;         // 0: it is not known
+  std::optional<ah_optimizer> kind; // of its optimizer; unset: it is not known
+};
+/// Throws where `manifest`, of the checkpoint `folder`, is of another job.
+void checkJob(const CheckpointManifest &manifest, const std::string &folder,
+              const CheckpointJob &job);
+
+/// By kind: "sgd" and so on, as in every file.
+extern const char *const optimizerNames[4];
+/// The kind called `name`; nothing where there is none.
+std::optional<ah_optimizer> optimizerOfName(const std::string &name);
+
 /// Throws unless the slices are the whole of every tensor, of each kind once
 /// (what is frozen may be there several times) and in files that are listed.
 void checkComplete(const CheckpointManifest &manifest,
@@ -91,8 +107,9 @@ public:
   /// at all; throws where a part of it is missing.
   bool read(const std::string &name, SliceKind kind, uint8_t dtype,
             const Box &box, char *packed);
-  /// Compares every checksum; throws with tensor and file.
-  void verify();
+  /// Compares every checksum; throws with tensor and file. Of a large one what
+  /// `seconds` suffice for, at least one slice.
+  void verify(double seconds = 1e300);
 
 private:
   const char *data(const SliceRecord &slice);
@@ -108,9 +125,16 @@ private:
 struct FoundCheckpoint {
   std::string folder;
   uint64_t step = 0;
-  bool complete = false; // has a manifest
+  // Has a manifest, or nobody can say: only what was not finished is passed
+  // over in silence, what cannot be read is an error.
+  bool complete = false;
 };
 std::vector<FoundCheckpoint> findCheckpoints(const std::string &folder);
+
+/// Of those other than `step`'s that have a manifest and all of their files the
+/// newest; nothing where there is none. Reads no tensor.
+std::optional<FoundCheckpoint> findOther(const std::string &folder,
+                                         uint64_t step);
 
 /// The newest complete one, or that of `step`; the names of skipped ones go to
 /// `skipped`. Throws where there is none: nobody starts from scratch unasked.

@@ -67,6 +67,15 @@ FolderLock::FolderLock(const std::string &folder, std::string &warning) {
       pwrite(descriptor, line.data(), line.size(), 0) > 0;
 }
 
+bool FolderLock::isHeld(const std::string &folder) {
+  int found = open((folder + "/lock").c_str(), O_RDONLY | O_CLOEXEC);
+  if (found < 0)
+    return false;
+  bool isHeld = flock(found, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(found);
+  return isHeld;
+}
+
 FolderLock::~FolderLock() {
   if (descriptor >= 0)
     close(descriptor);

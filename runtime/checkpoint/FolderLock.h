@@ -20,6 +20,9 @@ public:
   FolderLock(const FolderLock &) = delete;
   FolderLock &operator=(const FolderLock &) = delete;
 
+  /// Whether some run holds it now.
+  static bool isHeld(const std::string &folder);
+
 private:
   int descriptor = -1;
 };

@@ -5,16 +5,24 @@
 #include "core/Program.h"
 #include "data/Checksum.h"
 
+#include <iterator>
 #include <set>
 
 namespace autohet::runtime {
 
-static const char *const optimizerNames[] = {"sgd", "adam", "adamw", "none"};
+const char *const optimizerNames[] = {"sgd", "adam", "adamw", "none"};
 static const char *const scheduleNames[] = {"constant", "linear", "cosine"};
 
 const char *sliceKindName(SliceKind kind) {
   static const char *const names[] = {"parameter", "exp_avg", "exp_avg_sq"};
   return names[static_cast<int>(kind)];
+}
+
+std::optional<ah_optimizer> optimizerOfName(const std::string &name) {
+  for (int kind = 0; kind < int(std::size(optimizerNames)); ++kind)
+    if (name == optimizerNames[kind])
+      return ah_optimizer(kind);
+  return std::nullopt;
 }
 
 static std::string commaSeparated(const std::vector<int64_t> &values) {

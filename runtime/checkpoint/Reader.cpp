@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <dirent.h>
 #include <memory>
@@ -65,9 +66,14 @@ const char *CheckpointReader::data(const SliceRecord &slice) {
   return bytes;
 }
 
-void CheckpointReader::verify() {
-  for (const SliceRecord &slice : content.slices)
+void CheckpointReader::verify(double seconds) {
+  using Clock = std::chrono::steady_clock;
+  auto begin = Clock::now();
+  for (const SliceRecord &slice : content.slices) {
     data(slice);
+    if (std::chrono::duration<double>(Clock::now() - begin).count() > seconds)
+      return;
+  }
 }
 
 // The part of `box` that is in `other`, relative to `to`'s offset and shape.
@@ -118,16 +124,24 @@ bool CheckpointReader::read(const std::string &name, SliceKind kind,
   return true;
 }
 
-/// The number in "step-00000020"; nothing where it is another name.
+/// The number in "step-00000020"; nothing where it is another name, "step-20"
+/// too: a resumed run would not find it.
 static std::optional<uint64_t> stepOfName(std::string_view name) {
   uint64_t step = 0;
   if (name.substr(0, 5) != "step-")
     return std::nullopt;
   const char *last = name.data() + name.size();
   auto [end, error] = std::from_chars(name.data() + 5, last, step);
-  if (error != std::errc() || end != last)
+  if (error != std::errc() || end != last || stepFolderName(step) != name)
     return std::nullopt;
   return step;
+}
+
+/// Whether there is no such file. One that may not be looked at is there.
+static bool isMissing(const std::string &path) {
+  struct stat status;
+  return lstat(path.c_str(), &status) != 0 &&
+         (errno == ENOENT || errno == ENOTDIR);
 }
 
 CheckpointManifest CheckpointManifest::ofFolder(const std::string &folder) {
@@ -161,12 +175,47 @@ std::vector<FoundCheckpoint> findCheckpoints(const std::string &folder) {
     FoundCheckpoint one;
     one.step = *step;
     one.folder = folder + "/" + entry->d_name;
-    one.complete = access((one.folder + "/manifest.json").c_str(), F_OK) == 0;
+    one.complete = !isMissing(one.folder + "/manifest.json");
     found.push_back(std::move(one));
   }
   std::sort(found.begin(), found.end(),
             [](const auto &a, const auto &b) { return a.step > b.step; });
   return found;
+}
+
+std::optional<FoundCheckpoint> findOther(const std::string &folder,
+                                         uint64_t step) {
+  for (FoundCheckpoint &one : findCheckpoints(folder)) {
+    if (!one.complete || one.step == step)
+      continue;
+    try {
+      CheckpointReader reader(one.folder);
+      return std::move(one);
+    } catch (const Error &) {
+      // Not one to point to.
+    }
+  }
+  return std::nullopt;
+}
+
+void checkJob(const CheckpointManifest &manifest, const std::string &folder,
+              const CheckpointJob &job) {
+  const char *path = folder.c_str();
+  if (manifest.structureHash != job.structureHash)
+    fail(AH_ERROR_MISMATCH,
+         "checkpoint '%s' is of another model: structure %016llx, the "
+         "program's is %016llx",
+         path, (unsigned long long)manifest.structureHash,
+         (unsigned long long)job.structureHash);
+  if (job.kind && manifest.optimizer != *job.kind)
+    fail(AH_ERROR_MISMATCH,
+         "checkpoint '%s' was made with optimizer %s, the program has %s", path,
+         optimizerNames[manifest.optimizer], optimizerNames[*job.kind]);
+  if (job.globalBatch && manifest.globalBatch != job.globalBatch)
+    fail(AH_ERROR_MISMATCH,
+         "checkpoint '%s' was made with a global batch of %u, the program has "
+         "%u: the data's position would not be the same",
+         path, manifest.globalBatch, job.globalBatch);
 }
 
 FoundCheckpoint chooseCheckpoint(const std::string &folder, int64_t step,

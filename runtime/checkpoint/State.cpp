@@ -131,8 +131,13 @@ static void commit(const std::string &folder, CheckpointManifest manifest,
                                        : manifest.aliases.erase(alias);
   std::string path = folder + "/manifest.json";
   std::vector<CheckpointFile> old;
-  if (access(path.c_str(), F_OK) == 0)
-    old = CheckpointManifest::read(path).files;
+  try {
+    if (access(path.c_str(), F_OK) == 0)
+      old = CheckpointManifest::read(path).files;
+  } catch (const Error &) {
+    // A damaged one of this step is replaced, too; which files were its own,
+    // nobody can say.
+  }
   std::string text = manifest.text();
   AtomicFile file(path);
   file.write(text.data(), text.size());
@@ -158,11 +163,19 @@ void saveCheckpoint(const Memory &memory, const ah_worker_link &link,
   broadcast(memory, link, head.step, "checkpoint");
 }
 
-void keepCheckpoints(const std::string &folder, uint64_t keep) {
+std::vector<std::string> keepCheckpoints(const std::string &folder,
+                                         uint64_t keep) {
+  std::vector<std::string> warnings;
   uint64_t complete = 0;
   for (const FoundCheckpoint &one : findCheckpoints(folder))
-    if (one.complete && ++complete > keep)
-      removeCheckpoint(one.folder);
+    try {
+      if (one.complete && ++complete > keep)
+        removeCheckpoint(one.folder);
+    } catch (const Error &error) {
+      warnings.push_back(format("the older checkpoint '%s' is not removed: %s",
+                                one.folder.c_str(), error.what()));
+    }
+  return warnings;
 }
 
 uint64_t broadcast(const Memory &memory, const ah_worker_link &link,
@@ -180,26 +193,10 @@ uint64_t broadcast(const Memory &memory, const ah_worker_link &link,
 void loadCheckpoint(Memory &memory, CheckpointReader &checkpoint) {
   const Program &program = memory.program;
   const ah_program &header = program.header();
-  const CheckpointManifest &manifest = checkpoint.manifest();
   const char *path = checkpoint.folder().c_str();
-  if (manifest.structureHash != header.structure_hash)
-    fail(AH_ERROR_MISMATCH,
-         "checkpoint '%s' is of another model: structure %016llx, the "
-         "program's is %016llx",
-         path, (unsigned long long)manifest.structureHash,
-         (unsigned long long)header.structure_hash);
-  if (manifest.optimizer != ah_optimizer(header.optimizer)) {
-    static const char *const names[] = {"sgd", "adam", "adamw", "none"};
-    fail(AH_ERROR_MISMATCH,
-         "checkpoint '%s' was made with optimizer %s, the program has %s", path,
-         names[manifest.optimizer], names[header.optimizer]);
-  }
-  if (manifest.globalBatch != header.global_batch)
-    fail(AH_ERROR_MISMATCH,
-         "checkpoint '%s' was made with a global batch of %u, the program has "
-         "%u: the data's "
-         "position would not be the same",
-         path, manifest.globalBatch, header.global_batch);
+  checkJob(checkpoint.manifest(), checkpoint.folder(),
+           {header.structure_hash, header.global_batch,
+            ah_optimizer(header.optimizer)});
   for (const ah_parameter &parameter : program.parameters) {
     std::string name = program.string(parameter.name);
     Box box = Box::of(parameter);

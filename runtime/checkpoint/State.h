@@ -29,8 +29,10 @@ bool isSavedHere(const Program &program, const ah_parameter &parameter,
 void checkCheckpointFolder(const std::string &folder, bool makes,
                            uint32_t rank);
 
-/// Removes all but the newest `keep` complete checkpoints.
-void keepCheckpoints(const std::string &folder, uint64_t keep);
+/// Removes all but the newest `keep` complete checkpoints. One that cannot be
+/// removed is no reason to end a run: it is named in what is returned.
+std::vector<std::string> keepCheckpoints(const std::string &folder,
+                                         uint64_t keep);
 
 /// Fills parameters held here and optimizer state owned here. Throws where the
 /// checkpoint is of another model, optimizer or global batch, damaged, or lacks

@@ -50,6 +50,7 @@ private:
   void chooseSettings(const CheckpointManifest *resumed);
   void chooseDecay();
   std::unique_ptr<CheckpointReader> openCheckpoint();
+  void warnOnce(const std::string &warning);
   void lockCheckpoints();
   FeedOptions feedOptions(bool evaluation) const;
   Pass makePass(uint64_t step, Feeder &feeder) const;
@@ -82,6 +83,7 @@ private:
   StepFile outputFile, gradientFile;
 
   std::unique_ptr<FolderLock> lock; // of rank 0, where something is saved
+  std::set<std::string> warned;
   std::string noDecay;
   Aliases aliases;              // where something asks for names
   std::set<std::string> frozen; // where something is saved

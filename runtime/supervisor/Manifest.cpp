@@ -165,6 +165,9 @@ static void readNode(const Json &json, const std::string &where,
             ".executable: expected the name of a file in this folder, "
             "found \"" +
             node.executable + "\"";
+  // ssh would take it for an option.
+  if (error.empty() && !node.address.empty() && node.address[0] == '-')
+    error = where + ".address: expected a host, found \"" + node.address + "\"";
   if (const Json *target = reader.get("target", Json::Object, false)) {
     Reader inner(*target, where + ".target", error);
     inner.text("triple", node.triple, false);
@@ -277,7 +280,8 @@ bool autohet::runtime::parseManifest(std::string_view text, Manifest &manifest,
       .text("plan_hash", manifest.plan_hash)
       .text("program_hash", manifest.program_hash)
       .text("weights_index", manifest.weights_index)
-      .count("global_batch", manifest.global_batch, false);
+      .count("global_batch", manifest.global_batch, false)
+      .text("optimizer", manifest.optimizer, false);
   auto list = [&](const char *key, bool required, auto &out, auto read) {
     const Json *values = reader.get(key, Json::Array, required);
     for (size_t i = 0; values && i < values->items.size(); ++i) {

@@ -55,6 +55,7 @@ struct ManifestLinkOverride {
 struct Manifest {
   std::string name, structure_hash, plan_hash, program_hash, weights_index;
   uint64_t global_batch = 0; ///< 0: not given
+  std::string optimizer;     ///< empty: not given
   std::vector<ManifestNode> nodes;
   std::vector<ManifestRank> ranks;
   /// Empty: the ranks are all there are.

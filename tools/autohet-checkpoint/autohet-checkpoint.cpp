@@ -39,6 +39,9 @@ static std::vector<FoundCheckpoint> find(const std::string &folder,
                                          int64_t step) {
   if (access((folder + "/manifest.json").c_str(), F_OK) == 0) {
     CheckpointManifest manifest = CheckpointManifest::ofFolder(folder);
+    if (step >= 0 && manifest.step != uint64_t(step))
+      fail(AH_ERROR_INPUT, "option --step: '%s' is of step %llu, wanted %lld",
+           folder.c_str(), (unsigned long long)manifest.step, (long long)step);
     return {{folder, manifest.step, true}};
   }
   std::vector<FoundCheckpoint> found;
@@ -66,43 +69,90 @@ static std::string fileProblem(const std::string &folder,
   return "";
 }
 
-static void list(const std::string &folder, int64_t step) {
-  for (const FoundCheckpoint &one : find(folder, step)) {
-    if (!one.complete) {
-      printf("step %-10llu %s: incomplete (no manifest)\n",
-             (unsigned long long)one.step, one.folder.c_str());
-      continue;
-    }
-    CheckpointManifest manifest = CheckpointManifest::ofFolder(one.folder);
-    uint64_t bytes = 0;
-    std::string problems;
-    for (const CheckpointFile &file : manifest.files) {
-      bytes += file.bytes;
-      problems += fileProblem(one.folder, file);
-    }
-    static const char *const optimizers[] = {"sgd", "adam", "adamw", "none"};
-    printf("step %-10llu %s: %s, %zu slices in %zu files, %.1f MiB%s\n",
-           (unsigned long long)manifest.step, one.folder.c_str(),
-           optimizers[manifest.optimizer], manifest.slices.size(),
-           manifest.files.size(), double(bytes) / (1 << 20), problems.c_str());
-  }
+/// Prints an error and goes on: what is wrong with one checkpoint says nothing
+/// about the next.
+static void sayError(const char *text) {
+  fflush(stdout);
+  fprintf(stderr, "autohet-checkpoint: error: %s\n", text);
 }
 
-static void verify(const std::string &folder, int64_t step) {
-  unsigned verified = 0;
+static void listOne(const FoundCheckpoint &one) {
+  if (!one.complete) {
+    printf("step %-10llu %s: incomplete (no manifest)\n",
+           (unsigned long long)one.step, one.folder.c_str());
+    return;
+  }
+  CheckpointManifest manifest = CheckpointManifest::ofFolder(one.folder);
+  uint64_t bytes = 0;
+  std::string problems;
+  for (const CheckpointFile &file : manifest.files) {
+    bytes += file.bytes;
+    problems += fileProblem(one.folder, file);
+  }
+  printf("step %-10llu %s: %s, %zu slices in %zu files, %.1f MiB%s\n",
+         (unsigned long long)manifest.step, one.folder.c_str(),
+         optimizerNames[manifest.optimizer], manifest.slices.size(),
+         manifest.files.size(), double(bytes) / (1 << 20), problems.c_str());
+}
+
+/// Whether every manifest could be read.
+static bool list(const std::string &folder, int64_t step) {
+  bool isGood = true;
+  std::vector<FoundCheckpoint> all = find(folder, step);
+  if (all.empty())
+    failWithout(folder, step);
+  for (const FoundCheckpoint &one : all)
+    try {
+      listOne(one);
+    } catch (const Error &error) {
+      printf("step %-10llu %s: damaged\n", (unsigned long long)one.step,
+             one.folder.c_str());
+      sayError(error.what());
+      isGood = false;
+    }
+  return isGood;
+}
+
+/// Whether all are whole; throws where there is none.
+static bool verify(const std::string &folder, int64_t step) {
+  unsigned good = 0, damaged = 0;
   for (const FoundCheckpoint &one : find(folder, step)) {
     if (!one.complete) {
       printf("%s: incomplete, skipped\n", one.folder.c_str());
       continue;
     }
-    CheckpointReader reader(one.folder);
-    reader.verify();
-    printf("%s: good, %zu slices\n", one.folder.c_str(),
-           reader.manifest().slices.size());
-    ++verified;
+    try {
+      CheckpointReader reader(one.folder);
+      reader.verify();
+      printf("%s: good, %zu slices\n", one.folder.c_str(),
+             reader.manifest().slices.size());
+      ++good;
+    } catch (const Error &error) {
+      printf("%s: damaged\n", one.folder.c_str());
+      sayError(error.what());
+      ++damaged;
+    }
   }
-  if (verified == 0)
+  if (good + damaged == 0)
     failWithout(folder, step);
+  return damaged == 0;
+}
+
+static void exportOne(const FoundCheckpoint &one, const std::string &path) {
+  CheckpointReader reader(one.folder);
+  std::vector<Piece> pieces;
+  for (const SliceRecord &slice : reader.manifest().slices) {
+    if (slice.kind != SliceKind::Parameter)
+      continue;
+    Piece piece{slice.name, slice.dtype, slice.box, {}};
+    piece.bytes.resize(slice.box.elements() * dtypeBytes(slice.dtype));
+    reader.read(slice.name, slice.kind, slice.dtype, slice.box,
+                piece.bytes.data());
+    pieces.push_back(std::move(piece));
+  }
+  writePieces(path, pieces, reader.manifest().aliases);
+  printf("wrote step %llu to '%s'\n", (unsigned long long)one.step,
+         path.c_str());
 }
 
 static void exportTo(const std::string &folder, int64_t step,
@@ -112,33 +162,31 @@ static void exportTo(const std::string &folder, int64_t step,
       printf("%s: incomplete, skipped\n", one.folder.c_str());
       continue;
     }
-    CheckpointReader reader(one.folder);
-    std::vector<Piece> pieces;
-    for (const SliceRecord &slice : reader.manifest().slices) {
-      if (slice.kind != SliceKind::Parameter)
-        continue;
-      Piece piece{slice.name, slice.dtype, slice.box, {}};
-      piece.bytes.resize(slice.box.elements() * dtypeBytes(slice.dtype));
-      reader.read(slice.name, slice.kind, slice.dtype, slice.box,
-                  piece.bytes.data());
-      pieces.push_back(std::move(piece));
+    try {
+      return exportOne(one, path);
+    } catch (const Error &error) {
+      // Nobody gets older weights than he thinks.
+      std::optional<FoundCheckpoint> other =
+          step < 0 ? findOther(folder, one.step) : std::nullopt;
+      if (!other)
+        throw;
+      fail(error.status, "%s; another one is '%s': --step %llu exports it",
+           error.what(), other->folder.c_str(),
+           (unsigned long long)other->step);
     }
-    writePieces(path, pieces, reader.manifest().aliases);
-    printf("wrote step %llu to '%s'\n", (unsigned long long)one.step,
-           path.c_str());
-    return;
   }
   failWithout(folder, step);
 }
 
-static void run(int argc, char **argv) {
+/// Whether all is well.
+static bool run(int argc, char **argv) {
   std::vector<std::string> words;
   int64_t step = -1;
   for (int index = 1; index < argc; ++index) {
     std::string word = argv[index];
     if (word == "--help" || word == "-h") {
       fputs(help, stdout);
-      return;
+      return true;
     }
     if (word == "--step" || word.rfind("--step=", 0) == 0) {
       if (word == "--step" && ++index == argc)
@@ -160,8 +208,10 @@ static void run(int argc, char **argv) {
     return list(words[1], step);
   if (words.size() == 2 && words[0] == "verify")
     return verify(words[1], step);
-  if (words.size() == 3 && words[0] == "export")
-    return exportTo(words[1], step, words[2]);
+  if (words.size() == 3 && words[0] == "export") {
+    exportTo(words[1], step, words[2]);
+    return true;
+  }
   fail(AH_ERROR_INPUT,
        "wanted list FOLDER, verify FOLDER or export FOLDER FILE; see --help");
 }
@@ -169,12 +219,13 @@ static void run(int argc, char **argv) {
 int main(int argc, char **argv) {
   ah_hold_standard_streams();
   ah_ignore_size_signal();
+  bool isGood = false;
   ah_status status = guarded([&] {
-    run(argc, argv);
+    isGood = run(argc, argv);
     checkStandardOutput();
   });
   if (status == AH_OK)
-    return 0;
+    return isGood ? 0 : 1;
   fprintf(stderr, "autohet-checkpoint: error: %s\n", ah_last_error());
   return 1;
 }

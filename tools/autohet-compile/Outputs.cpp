@@ -95,6 +95,7 @@ std::string autohet::formatManifest(const ManifestFacts &facts) {
                         {"program_hash", formatHash(facts.programHash)},
                         {"weights_index", "weights.index"},
                         {"global_batch", facts.globalBatch},
+                        {"optimizer", facts.optimizer},
                         {"nodes", std::move(nodes)},
                         {"ranks", std::move(ranks)},
                         {"cluster_devices", std::move(devices)},

@@ -31,6 +31,7 @@ struct ManifestFacts {
   std::string name;
   uint64_t structureHash = 0, planHash = 0, programHash = 0;
   int64_t globalBatch = 1;
+  std::string optimizer; ///< its name; "none" in inference
   std::vector<std::string> nodeNames;
   std::vector<RankPlace> ranks;
   const llvm::StringMap<cpu::TargetOptions> *targets = nullptr; ///< by device

@@ -69,6 +69,7 @@ void Writer::noteFacts() {
   facts.structureHash = job.units.structure_hash;
   facts.planHash = planHash(job.plan);
   facts.globalBatch = job.plan.global_batch;
+  facts.optimizer = optimizerName(job.plan.optimizer).str();
   facts.targets = &job.targets;
   facts.cluster = &job.cluster;
 }

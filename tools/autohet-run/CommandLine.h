@@ -16,12 +16,13 @@ namespace autohet::run {
 
 struct CommandLine {
   std::string folder; ///< absolute
-  enum { Run, Print, Preflight } what = Run;
+  enum What { Run, Print, Preflight } what = Run;
   std::string launcher; ///< of Print: mpirun, srun, ssh
   bool emulate = false;
   uint16_t masterPort = 0;         ///< 0: a free one
   std::vector<std::string> passed; ///< what the executables get
   std::string checkpoints;         ///< --checkpoint of those
+  bool resumes = false;            ///< --resume of those
 };
 
 /// Reads the job file too, and checks what is passed on, so that a mistake

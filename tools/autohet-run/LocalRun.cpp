@@ -8,6 +8,7 @@
 
 #include "CommandLine.h"
 #include "checkpoint/Checkpoint.h"
+#include "checkpoint/FolderLock.h"
 #include "core/Error.h"
 #include "supervisor/WorkerProcess.h"
 
@@ -29,13 +30,20 @@
 #include <unistd.h>
 
 using namespace autohet::run;
+using autohet::runtime::CheckpointReader;
 using autohet::runtime::describeStatus;
+using autohet::runtime::Error;
+using autohet::runtime::FolderLock;
+using autohet::runtime::FoundCheckpoint;
 using autohet::runtime::Manifest;
 using Clock = std::chrono::steady_clock;
 
 /// After a supervisor's bad end: until the others are asked, and made, to end.
 /// They end by themselves sooner if they have met.
 static constexpr double askAfter_s = 2, killAfter_s = 12;
+
+/// How long the sums of a checkpoint are compared before it is recommended.
+static constexpr double verifyFor_s = 10;
 
 /// A port that is free now. Between this and the supervisor's listening another
 /// process could take it: the supervisor then says so.
@@ -151,6 +159,7 @@ private:
   void reap();
   void hurry();
   void signalAll(int signal);
+  std::string whyNotFrom(const std::string &folder) const;
   void sayNewestCheckpoint() const;
 };
 
@@ -299,18 +308,53 @@ void LocalRun::waitForSomething() {
       outputs[i]->pump();
 }
 
+/// Why this job cannot go on from a checkpoint; empty if it can.
+std::string LocalRun::whyNotFrom(const std::string &folder) const {
+  try {
+    CheckpointReader reader(folder);
+    checkJob(reader.manifest(), folder,
+             {strtoull(manifest.structure_hash.c_str(), nullptr, 16),
+              uint32_t(manifest.global_batch),
+              autohet::runtime::optimizerOfName(manifest.optimizer)});
+    // What ended a resumed run may be what it read.
+    if (line.resumes)
+      reader.verify(verifyFor_s);
+    return "";
+  } catch (const Error &error) {
+    return error.what();
+  }
+}
+
 /// After a bad end: how not to begin anew.
 void LocalRun::sayNewestCheckpoint() const {
-  std::vector<std::string> skipped;
   try {
-    auto found =
-        autohet::runtime::chooseCheckpoint(line.checkpoints, -1, skipped);
-    fprintf(
-        stderr,
-        "autohet-run: the newest complete checkpoint is '%s'; go on from it "
-        "with --resume\n",
-        found.folder.c_str());
-  } catch (const autohet::runtime::Error &) {
+    // Another run's, which is alive and has been named.
+    if (FolderLock::isHeld(line.checkpoints))
+      return;
+    bool isNewest = true;
+    for (const FoundCheckpoint &one :
+         autohet::runtime::findCheckpoints(line.checkpoints)) {
+      if (!one.complete)
+        continue;
+      std::string problem = whyNotFrom(one.folder);
+      if (problem.empty()) {
+        fprintf(stderr,
+                "autohet-run: the newest complete checkpoint is '%s'; go on "
+                "from it with --resume%s\n",
+                one.folder.c_str(),
+                isNewest ? "" : ("=" + std::to_string(one.step)).c_str());
+        return;
+      }
+      fprintf(stderr, "autohet-run: not to be gone on from: %s\n",
+              problem.c_str());
+      isNewest = false;
+    }
+    if (!isNewest)
+      fprintf(stderr,
+              "autohet-run: '%s' has no checkpoint that this job can go on "
+              "from\n",
+              line.checkpoints.c_str());
+  } catch (const Error &) {
     // There is none: what failed, its nodes have said.
   }
 }

@@ -177,6 +177,48 @@ TEST(Checkpoint, IncompleteOnesAreSkipped) {
   EXPECT_EQ(readAll(run.step(5) + "/rank-0000-1.safetensors"), "half");
 }
 
+// What cannot be looked at may be the newest: going back is nobody's default.
+TEST(Checkpoint, UnreadableOnesAreNotSkipped) {
+  Saved run(3);
+  mkdir(run.step(5).c_str(), 0777);
+  std::string manifest = run.step(5) + "/manifest.json";
+  ASSERT_EQ(symlink(manifest.c_str(), manifest.c_str()), 0);
+  EXPECT_THAT(run.resume(6),
+              AllOf(HasSubstr("cannot open '" + manifest + "': Too many"),
+                    HasSubstr("; another one is '" + run.step(3) +
+                              "': --resume=3 goes on from it")));
+  run.options.resumeStep = 3;
+  EXPECT_EQ(run.resume(6), "no error");
+}
+
+TEST(Checkpoint, DamagedOnesEndNoRun) {
+  Saved run(3);
+  // Of a step that is saved again, and one that is to be removed.
+  for (int64_t step : {1, 5}) {
+    mkdir(run.step(step).c_str(), 0777);
+    writeFile(run.step(step) + "/manifest.json", "");
+  }
+  run.options.resumeStep = 3;
+  run.options.checkpointKeep = 1;
+  EXPECT_EQ(run.resume(5), "no error");
+  CheckpointReader(run.step(5)).verify();
+  EXPECT_EQ(readAll(run.step(1) + "/manifest.json"), "");
+}
+
+TEST(Checkpoint, OthersAreNamedWhereOneIsDamaged) {
+  Saved run(3);
+  EXPECT_EQ(run.resume(5), "no error");
+  std::string bytes = readAll(run.dataFile(5));
+  bytes[bytes.size() - 1] ^= 1;
+  writeFile(run.dataFile(5), bytes);
+  std::string found = run.resume(7);
+  EXPECT_THAT(found, HasSubstr("is damaged"));
+  EXPECT_THAT(found, HasSubstr("; another one is '" + run.step(3) +
+                               "': --resume=3 goes on from it"));
+  // Of another job all are.
+  EXPECT_THAT(run.resume(7, AH_SGD), Not(HasSubstr("another one")));
+}
+
 TEST(Checkpoint, NothingToResumeFromIsAnError) {
   Saved run(3);
   run.options.resumeStep = 9;
