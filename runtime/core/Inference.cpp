@@ -14,18 +14,33 @@ namespace autohet::runtime {
 
 /// Options that say how to train, and so say nothing here.
 static void refuseTrainingOptions(const NodeOptions &options) {
-  const std::pair<const char *, bool> training[] = {
-      {"labels", !options.labels.empty()},
-      {"save-loss", !options.saveLoss.empty()},
-      {"save-gradients", !options.saveGradients.empty()},
-      {"save-weights", !options.saveWeights.empty()},
-      {"eval-data", !options.evalData.empty()},
-      {"checkpoint", !options.checkpoints.empty()},
-      {"resume", options.resume},
-      {"lr", options.learningRate.has_value()},
-      {"check-copies", options.checkCopies}};
-  for (auto &[name, given] : training)
-    if (given)
+  static const char *const training[] = {"data-order",
+                                         "labels",
+                                         "mask-token",
+                                         "mask-probability",
+                                         "lr",
+                                         "betas",
+                                         "eps",
+                                         "weight-decay",
+                                         "no-decay",
+                                         "clip-norm",
+                                         "schedule",
+                                         "warmup-steps",
+                                         "total-steps",
+                                         "save-loss",
+                                         "save-gradients",
+                                         "save-weights",
+                                         "eval-data",
+                                         "eval-every",
+                                         "eval-batches",
+                                         "checkpoint",
+                                         "checkpoint-every",
+                                         "checkpoint-keep",
+                                         "resume",
+                                         "on-nonfinite",
+                                         "check-copies"};
+  for (const char *name : training)
+    if (options.isGiven(name))
       fail(AH_ERROR_INPUT,
            "option --%s: this executable was compiled with --mode=inference; "
            "it does not train",
@@ -69,17 +84,24 @@ void InferenceRun::load(const std::string &folder) {
   std::vector<std::string> warnings = loadWeights(memory, weights);
   warnings.insert(warnings.end(), feeder->warnings().begin(),
                   feeder->warnings().end());
-  std::vector<std::string> unused =
-      findCommonTexts(program, link, feeder->unusedInputs(), "unused --inputs");
+  std::vector<std::string> unused = feeder->unusedInputs();
+  for (std::string &text : feeder->unusedData())
+    unused.push_back(std::move(text));
+  unused = findCommonTexts(program, link, unused, "unused data");
   warnings.insert(warnings.end(), unused.begin(), unused.end());
   for (const std::string &warning : warnings)
     if (isFirstRank())
       fprintf(stderr, "warning: %s\n", warning.c_str());
   // Each rank sees the inputs that it reads: the longest file of all decides.
-  batches = agreeOnMost(program, link,
-                        options.steps ? uint64_t(*options.steps)
-                                      : feeder->fileBatches(),
-                        "number of batches");
+  uint64_t inFiles =
+      agreeOnMost(program, link, feeder->fileBatches(), "number of batches");
+  feeder->checkFileBatches(inFiles);
+  batches = options.steps ? uint64_t(*options.steps) : inFiles;
+  if (batches > inFiles && !options.inputs.empty() && isFirstRank())
+    fprintf(stderr,
+            "warning: --steps=%llu: the inputs hold %llu batches, which are "
+            "repeated\n",
+            (unsigned long long)batches, (unsigned long long)inFiles);
   window = std::make_unique<BatchWindow>(program, link, batches);
 }
 

@@ -114,7 +114,8 @@ static const std::vector<Group> &groups() {
   static const std::vector<Group> table = {
       {"What to run",
        {{"steps", "N",
-         "optimizer steps, counted from the start of training (default 1)",
+         "optimizer steps, counted from the start of training (default 1; 0: "
+         "none, for --save-weights)",
          [](O &o, S v) { o.steps = natural(v); }, true},
         {"seed", "N",
          "of dropout, data order and --init (default 0, or the checkpoint's)",
@@ -122,7 +123,9 @@ static const std::vector<Group> &groups() {
          true},
         {"init", "[=DEVIATION]",
          "draw anew what is trained, or came without values: matrices normal "
-         "(default deviation 0.02), norms 1, biases 0",
+         "(default deviation 0.02), norms 1, biases 0; with --weights, what "
+         "the "
+         "file lacks",
          [](O &o, S v) {
            o.init = true;
            if (!v.empty())
@@ -370,11 +373,12 @@ NodeOptions parseOptions(int argc, char **argv) {
     } catch (const Error &error) {
       fail(error.status, "option --%s: %s", name.c_str(), error.what());
     }
+    options.given.insert(name);
     if (option->changesNumbers)
       options.numbersText += name + "=" + value + "\n";
   }
-  if (!options.evalData.empty() && !options.evalEvery)
-    fail(AH_ERROR_INPUT, "option --eval-data needs --eval-every");
+  if (!options.help)
+    checkTogether(options);
   return options;
 }
 

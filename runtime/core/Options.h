@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,9 @@ struct NodeOptions {
   // Instead of running
   bool help = false, version = false, describe = false, preflight = false;
 
+  std::set<std::string> given; ///< names of options, as they were typed
+  bool isGiven(const char *name) const { return given.count(name) != 0; }
+
   /// The options that change numbers, as "name=value" lines: ranks compare
   /// them.
   std::string numbersText;
@@ -80,6 +84,10 @@ std::vector<OptionInfo> jobOptionInfos();
 
 /// 1 to 65535; throws AH_ERROR_INPUT.
 uint32_t parsePort(const std::string &text);
+
+/// Throws where one option says nothing without another one, or contradicts it.
+/// What depends on the program is the run's to say.
+void checkTogether(const NodeOptions &options);
 
 /// Throws AH_ERROR_INPUT naming the option, what was found and wanted.
 NodeOptions parseOptions(int argc, char **argv);

@@ -7,9 +7,12 @@
 #include "data/Mapped.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <functional>
+#include <map>
+#include <memory>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -74,7 +77,58 @@ static void check(const char *option, const std::string &value,
   }
 }
 
+/// One name for each file, whether it is there or not yet.
+static std::string canonical(const std::string &path) {
+  auto real = [](const std::string &of) {
+    std::unique_ptr<char, decltype(&free)> found(realpath(of.c_str(), nullptr),
+                                                 free);
+    return std::string(found ? found.get() : "");
+  };
+  if (std::string whole = real(path); !whole.empty())
+    return whole;
+  size_t slash = path.rfind('/');
+  std::string folder =
+      real(slash == std::string::npos ? "." : path.substr(0, slash + 1));
+  return folder + "/" + path.substr(slash == std::string::npos ? 0 : slash + 1);
+}
+
+/// Two options that write one file would undo each other, and one that writes
+/// what another one reads destroys the run's own input.
+static void checkDistinct(const NodeOptions &o) {
+  using Use = std::pair<const char *, std::string>;
+  std::vector<Use> reads = {{"data", o.data},
+                            {"eval-data", o.evalData},
+                            {"labels", o.labels},
+                            {"weights-index", o.weightsIndex}};
+  for (const std::string &input : o.inputs)
+    reads.push_back({"inputs", input.substr(input.find('=') + 1)});
+  // --weights may be replaced: it is read whole, and the new file is put in its
+  // place.
+  const Use writes[] = {{"save-loss", o.saveLoss},
+                        {"metrics", o.metrics},
+                        {"trace", o.trace},
+                        {"save-weights", o.saveWeights},
+                        {"save-outputs", o.saveOutputs},
+                        {"save-gradients", o.saveGradients}};
+  std::map<std::string, const char *> used;
+  for (auto &[option, path] : reads)
+    if (!path.empty())
+      used.emplace(canonical(path), option);
+  for (auto &[option, path] : writes) {
+    struct stat about;
+    bool isFile = !path.empty() &&
+                  (stat(path.c_str(), &about) != 0 || S_ISREG(about.st_mode));
+    if (!isFile)
+      continue; // a terminal, a pipe
+    auto [other, isNew] = used.emplace(canonical(path), option);
+    if (!isNew)
+      fail(AH_ERROR_INPUT, "options --%s and --%s: both are '%s'",
+           other->second, option, path.c_str());
+  }
+}
+
 void checkOutputs(const NodeOptions &options, const Program &program) {
+  checkDistinct(options);
   check("trace", options.trace,
         [&] { checkOpens(tracePath(options, program)); });
   check("checkpoint", options.checkpoints, [&] {

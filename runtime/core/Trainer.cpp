@@ -16,6 +16,25 @@
 
 namespace autohet::runtime {
 
+/// What the program cannot heed is no setting of its run.
+static void refuseWithoutEffect(const NodeOptions &options,
+                                const Program &program) {
+  bool isSgd = program.header().optimizer == AH_SGD;
+  for (const char *name : {"betas", "eps"})
+    if (isSgd && options.isGiven(name))
+      fail(AH_ERROR_INPUT,
+           "option --%s: it is Adam's, the program was compiled with "
+           "--optimizer=sgd",
+           name);
+  bool isMasked = program.header().objective == AH_MASKED;
+  for (const char *name : {"mask-token", "mask-probability"})
+    if (!isMasked && options.isGiven(name))
+      fail(AH_ERROR_INPUT,
+           "option --%s: the program was not compiled with "
+           "--objective=masked",
+           name);
+}
+
 Trainer::Trainer(const Program &program, const NodeOptions &options,
                  const ah_worker_link &link, const std::string &folder)
     : program(program), options(options), link(link),
@@ -26,6 +45,7 @@ Trainer::Trainer(const Program &program, const NodeOptions &options,
     fail(AH_ERROR_INPUT, "option --one-at-a-time: of executables that were "
                          "compiled with --mode=inference; steps of training "
                          "never overlap");
+  refuseWithoutEffect(options, program);
   checkOutputs(options, program);
   load(folder);
   if (!options.trace.empty())
@@ -45,6 +65,12 @@ void Trainer::log(const std::string &line) const {
     return;
   printf("%s\n", line.c_str());
   fflush(stdout);
+}
+
+/// What is so at every save is said at the first.
+void Trainer::warnOnce(const std::string &warning) {
+  if (isFirstRank() && warned.insert(warning).second)
+    fprintf(stderr, "warning: %s\n", warning.c_str());
 }
 
 // The command line's number, else the checkpoint's, else PyTorch's default;
@@ -145,6 +171,22 @@ void Trainer::lockCheckpoints() {
     fprintf(stderr, "warning: %s\n", warning.c_str());
 }
 
+/// Runs `read`. Where it fails, says which other checkpoint there is: nobody
+/// goes back further than he knows.
+template <typename Read>
+static auto readOrNameAnother(const std::string &folder, uint64_t step,
+                              Read &&read) {
+  try {
+    return read();
+  } catch (const Error &error) {
+    std::optional<FoundCheckpoint> other = findOther(folder, step);
+    if (!other || error.status == AH_ERROR_MISMATCH) // as all of them are
+      throw;
+    fail(error.status, "%s; another one is '%s': --resume=%llu goes on from it",
+         error.what(), other->folder.c_str(), (unsigned long long)other->step);
+  }
+}
+
 // All ranks must go on from the same one: the first chooses.
 std::unique_ptr<CheckpointReader> Trainer::openCheckpoint() {
   if (options.checkpoints.empty()) {
@@ -173,6 +215,11 @@ std::unique_ptr<CheckpointReader> Trainer::openCheckpoint() {
         chooseCheckpoint(options.checkpoints, options.resumeStep, skipped).step;
     for (const std::string &name : skipped)
       log(format("skipped '%s': it is incomplete", name.c_str()));
+    for (const FoundCheckpoint &one : findCheckpoints(options.checkpoints))
+      if (one.complete && one.step > step)
+        warnOnce(format("'%s' is newer and stays until this run saves that "
+                        "step: --resume without a step would take it",
+                        one.folder.c_str()));
   }
   step = broadcast(memory, link, step, "choice of a checkpoint");
   std::string folder = options.checkpoints + "/" + stepFolderName(step);
@@ -183,7 +230,9 @@ std::unique_ptr<CheckpointReader> Trainer::openCheckpoint() {
     if (isGiven)
       log(format("option --%s: trained parameters have the checkpoint's values",
                  name));
-  return std::make_unique<CheckpointReader>(folder);
+  return readOrNameAnother(options.checkpoints, step, [&] {
+    return std::make_unique<CheckpointReader>(folder);
+  });
 }
 
 void Trainer::load(const std::string &folder) {
@@ -199,6 +248,8 @@ void Trainer::load(const std::string &folder) {
     evaluation = std::make_unique<Feeder>(program, feedOptions(true));
   else if (options.evalEvery)
     fail(AH_ERROR_INPUT, "option --eval-every needs --eval-data");
+  training->checkFileBatches(
+      agreeOnMost(program, link, training->fileBatches(), "number of batches"));
   weights.overrideFiles = options.weights;
   weights.draw = options.init;
   weights.deviation = options.initDeviation;
@@ -207,15 +258,18 @@ void Trainer::load(const std::string &folder) {
   std::vector<std::string> warnings = loadWeights(memory, weights);
   warnings.insert(warnings.end(), training->warnings().begin(),
                   training->warnings().end());
-  std::vector<std::string> unused = findCommonTexts(
-      program, link, training->unusedInputs(), "unused --inputs");
+  std::vector<std::string> unused = training->unusedInputs();
+  for (std::string &text : training->unusedData())
+    unused.push_back(std::move(text));
+  unused = findCommonTexts(program, link, unused, "unused data");
   warnings.insert(warnings.end(), unused.begin(), unused.end());
   for (const std::string &warning : warnings)
     if (isFirstRank())
       fprintf(stderr, "warning: %s\n", warning.c_str());
   if (!checkpoint)
     return;
-  loadCheckpoint(memory, *checkpoint);
+  readOrNameAnother(options.checkpoints, checkpoint->manifest().step,
+                    [&] { loadCheckpoint(memory, *checkpoint); });
   firstStep = savedStep = checkpoint->manifest().step;
   updates = checkpoint->manifest().updates;
   if (firstStep >= steps)
@@ -498,7 +552,9 @@ void Trainer::save(uint64_t stepsDone) {
   saveCheckpoint(memory, link, options.checkpoints, head, frozen);
   // Older ones go only when the new one is on disk.
   if (isFirstRank() && options.checkpointKeep)
-    keepCheckpoints(options.checkpoints, options.checkpointKeep);
+    for (const std::string &warning :
+         keepCheckpoints(options.checkpoints, options.checkpointKeep))
+      warnOnce(warning);
   savedStep = stepsDone;
   __atomic_store_n(&link.board->last_saved_step, stepsDone, __ATOMIC_RELAXED);
   __atomic_fetch_and(&link.board->requests, ~uint64_t(AH_FLAG_SAVE),

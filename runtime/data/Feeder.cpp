@@ -143,6 +143,28 @@ uint64_t Feeder::fileBatches() const {
   return most;
 }
 
+void Feeder::checkFileBatches(uint64_t most) const {
+  uint64_t samples = program.header().global_batch;
+  for (const std::unique_ptr<Source> &source : sources)
+    if (uint64_t found = source->batches(); found && found != most)
+      fail(AH_ERROR_INPUT,
+           "%s has %llu samples, the longest of the inputs' files has %llu: "
+           "they belong together, sample by sample",
+           source->where().c_str(), (unsigned long long)(found * samples),
+           (unsigned long long)(most * samples));
+}
+
+std::vector<std::string> Feeder::unusedData() const {
+  std::vector<std::string> unused;
+  if (!options.text.path.empty() && !text)
+    unused.push_back("--data=" + options.text.path +
+                     " is not used: no input is without it");
+  if (!options.labels.empty() && !labels)
+    unused.push_back("--labels=" + options.labels +
+                     " is not used: the program has no labels");
+  return unused;
+}
+
 uint64_t Feeder::batches() {
   // A stage in the middle of a pipeline reads none of it, and must know.
   const ah_program &header = program.header();

@@ -37,10 +37,15 @@ public:
   uint64_t batches();
   /// How many different global batches the files of `--inputs` hold.
   uint64_t fileBatches() const;
+  /// Throws where a file has another number than `most`, the largest of all
+  /// ranks: its samples would be repeated beside others.
+  void checkFileBatches(uint64_t most) const;
   const std::vector<std::string> &warnings() const { return texts; }
   /// Tensors of `--inputs` that are for no input of this program, in words.
   /// With several devices they may be for another one.
   std::vector<std::string> unusedInputs() const;
+  /// What of --data and --labels this program does not read, in words.
+  std::vector<std::string> unusedData() const;
 
 private:
   std::unique_ptr<Source> choose(const ah_port &port);

@@ -76,7 +76,8 @@ class FileSource : public Source {
 public:
   FileSource(const Program &program, const ah_port &port,
              const FileTensor &tensor, bool isLabels)
-      : program(program), port(port), box(Box::whole(tensor.info.shape)),
+      : program(program), port(port), name(tensor.where),
+        box(Box::whole(tensor.info.shape)),
         globalBatch(program.header().global_batch) {
     checkShape(tensor.where, tensor.info);
     convert(tensor.where, tensor.data, tensor.info, isLabels);
@@ -91,7 +92,8 @@ public:
   }
 
   uint64_t countLabels(uint64_t step) override { return counts[step % blocks]; }
-  uint64_t batches() const override { return blocks; }
+  uint64_t batches() const override { return port.batch_dim >= 0 ? blocks : 0; }
+  std::string where() const override { return name; }
 
 private:
   void checkShape(const std::string &where, const TensorInfo &info) {
@@ -176,6 +178,7 @@ private:
 
   const Program &program;
   const ah_port port;
+  std::string name;
   Box box;
   int64_t globalBatch, blocks = 1;
   std::vector<char> data; // whole, in the port's dtype
@@ -207,6 +210,8 @@ public:
     return uint64_t(program.header().global_batch) *
            (sampleElements(tokenPort) - 1);
   }
+  uint64_t batches() const override { return tokens->batches(); }
+  std::string where() const override { return tokens->where(); }
 
 private:
   const Program &program;

@@ -18,7 +18,8 @@
 namespace autohet::runtime {
 
 MappedFile::MappedFile(const std::string &path) : name(path) {
-  int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // What is no file is refused: a pipe without a writer would be waited for.
+  int descriptor = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0)
     fail(errno == ENOENT ? AH_ERROR_NOT_FOUND : AH_ERROR_SYSTEM,
          "cannot open '%s': %s", path.c_str(), strerror(errno));

@@ -19,8 +19,11 @@ public:
   virtual void fill(uint64_t step, uint64_t firstSample, char *to) = 0;
   /// Labels that count, in step's global batch.
   virtual uint64_t countLabels(uint64_t step) = 0;
-  /// How many different global batches it has, one after the other.
-  virtual uint64_t batches() const { return 1; }
+  /// How many global batches of a file it has, one after the other; 0 where it
+  /// is for any of them.
+  virtual uint64_t batches() const { return 0; }
+  /// "'in.safetensors', tensor 'x'"; empty where it is no file.
+  virtual std::string where() const { return ""; }
 };
 
 /// Samples of token data, and the labels that an objective makes of them.

@@ -28,6 +28,8 @@ public:
       load(parameter);
     if (files)
       reportUnused();
+    if (files && options.draw && !options.skipTrained)
+      reportDrawn();
     return std::move(warnings);
   }
 
@@ -204,21 +206,35 @@ private:
     }
   }
 
+  /// A warning about `names`: their number, and those that a line holds.
+  void warnOf(const char *what, const std::vector<std::string> &names) {
+    if (names.empty())
+      return;
+    std::string some;
+    for (const std::string &name : names)
+      if (some.size() < 300)
+        some += " " + name;
+    warnings.push_back(format("'%s' %s (%zu):%s", files->path().c_str(), what,
+                              names.size(), some.c_str()));
+  }
+
   // Only the index knows the names that other devices hold.
   void reportUnused() {
     WeightsIndex &weights = needIndex();
-    std::string unknown;
-    unsigned count = 0;
+    std::vector<std::string> unknown;
     for (auto &[name, unused] : files->tensors())
-      if (!weights.tensors().count(name) && !weights.aliases().count(name)) {
-        ++count;
-        if (unknown.size() < 300)
-          unknown += " " + name;
-      }
-    if (count)
-      warnings.push_back(
-          format("'%s' has %u tensors that the model does not have:%s",
-                 files->path().c_str(), count, unknown.c_str()));
+      if (!weights.tensors().count(name) && !weights.aliases().count(name))
+        unknown.push_back(name);
+    warnOf("has tensors that the model does not have", unknown);
+  }
+
+  /// --init beside files: what they lack.
+  void reportDrawn() {
+    std::vector<std::string> lacking;
+    for (auto &[name, tensor] : needIndex().tensors())
+      if (tensor.trained && findInFiles(name).empty())
+        lacking.push_back(name);
+    warnOf("lacks parameters, which --init draws", lacking);
   }
 
   Memory &memory;

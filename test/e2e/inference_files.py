@@ -135,6 +135,13 @@ def wrong_files(checks: Checks, job: str, work: str, ids: np.ndarray) -> None:
     refused(checks, job, [], "input_ids", "needs tokens: give --data=FILE, or it in --inputs=FILE")
     refused(checks, job, ["--inputs", "ids=" + good], "input_ids", "the program has no input 'ids'")
     refused(checks, job, ["--inputs", good], "good.npy", "say of which input")
+    for option in ("--betas=0.9,0.9", "--warmup-steps=3", "--on-nonfinite=skip", "--checkpoint-every=2"):
+        name = option.split("=")[0]
+        text = "needs --checkpoint" if "checkpoint" in name else "was compiled with --mode=inference; it does not train"
+        refused(checks, job, ["--inputs", "input_ids=" + good, option], f"option {name}", text)
+    batches = len(ids) // 2
+    said = tool("autohet-run", job, "--inputs", "input_ids=" + good, f"--steps={batches + 1}")
+    checks.equal("repeated inputs are said", f"the inputs hold {batches} batches, which are repeated" in said, True)
     refused(checks, job, ["--inputs", "input_ids=" + good, "--save-outputs", os.path.join(work, "no", "o.npy")], "o.npy", "No such file")
 
 

@@ -11,10 +11,11 @@
 #include "autohet/runtime/program.h"
 #include "core/Error.h"
 #include "core/Json.h"
+#include "data/Mapped.h"
 #include "data/TensorFile.h"
 
 #include <cstring>
-#include <fstream>
+#include <sstream>
 
 using namespace autohet;
 using namespace autohet::compare;
@@ -40,10 +41,8 @@ std::vector<Series> readTensors(const std::string &path) {
 }
 
 std::vector<Series> readLines(const std::string &path) {
-  std::ifstream file(path);
-  if (!file)
-    runtime::fail(AH_ERROR_NOT_FOUND, "%s: %s", path.c_str(),
-                  std::strerror(errno));
+  runtime::MappedFile bytes(path);
+  std::istringstream file(std::string(bytes.data(), bytes.size()));
   std::vector<Series> series;
   std::string line;
   for (size_t number = 1; std::getline(file, line); ++number) {

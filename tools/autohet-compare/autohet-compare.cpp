@@ -12,6 +12,7 @@
 #include "core/Error.h"
 #include "core/StandardOutput.h"
 
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -55,6 +56,16 @@ double number(const char *option, const std::string &text) {
   if (text.empty() || *end || !(value >= 0))
     usageError(std::string(option) + ": found '" + text +
                "', wanted a number >= 0");
+  return value;
+}
+
+size_t wholeNumber(const char *option, const std::string &text) {
+  size_t value = 0;
+  const char *last = text.data() + text.size();
+  auto [end, error] = std::from_chars(text.data(), last, value);
+  if (error != std::errc() || end != last)
+    usageError(std::string(option) + ": found '" + text +
+               "', wanted a whole number");
   return value;
 }
 
@@ -127,7 +138,7 @@ compare::Options parse(int argc, char **argv) {
     else if (is("--ignore"))
       options.ignore = pattern(name, value);
     else if (is("--rows"))
-      options.rows = size_t(number(name, value));
+      options.rows = wholeNumber(name, value);
     else if (auto [from, to] = split(name, value); is("--rename"))
       options.renames.emplace_back(pattern(name, from), to);
     else
@@ -144,6 +155,28 @@ compare::Options parse(int argc, char **argv) {
   return options;
 }
 
+/// A pattern that no name matches is a typing error, not a rule without use:
+/// what it should have held to a bound would be held to none.
+void checkUses(const std::vector<compare::Series> &left,
+               const std::vector<compare::Series> &right,
+               const compare::Options &options) {
+  auto isMatched = [](const std::vector<compare::Series> &all,
+                      const std::regex &pattern) {
+    for (const compare::Series &one : all)
+      if (std::regex_search(one.name, pattern))
+        return true;
+    return false;
+  };
+  for (const auto &[pattern, text] : options.renames)
+    if (!isMatched(left, pattern))
+      usageError("--rename: no name of " + options.left + " matches; '" + text +
+                 "' would stand nowhere");
+  for (const auto &[pattern, bound] : options.absoluteFor)
+    if (!isMatched(left, pattern) && !isMatched(right, pattern))
+      usageError("--absolute-for: no name matches its pattern (bound " +
+                 std::to_string(bound) + ")");
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -153,6 +186,7 @@ int main(int argc, char **argv) {
     compare::Options options = parse(argc, argv);
     std::vector<compare::Series> left = compare::readSeries(options.left);
     std::vector<compare::Series> right = compare::readSeries(options.right);
+    checkUses(left, right, options);
     compare::Result result = compare::compare(left, right, options);
     compare::print(result, options);
     // Two files without a common name are never "equal within".

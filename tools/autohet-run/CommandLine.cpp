@@ -11,13 +11,12 @@
 #include "core/Error.h"
 #include "core/Options.h"
 #include "core/StandardOutput.h"
+#include "data/Mapped.h"
 
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <unistd.h>
 
 using namespace autohet;
@@ -165,14 +164,14 @@ private:
     if (name == "job") {
       jobPath = valueOf(argument, "a job file");
     } else if (name == "print") {
-      line.what = CommandLine::Print;
+      insteadOfRunning(CommandLine::Print);
       line.launcher = valueOf(argument, "mpirun, srun or ssh");
       if (line.launcher != "mpirun" && line.launcher != "srun" &&
           line.launcher != "ssh")
         fail("option --print: found '%s', wanted mpirun, srun or ssh",
              line.launcher.c_str());
     } else if (name == "preflight" && equals == std::string::npos) {
-      line.what = CommandLine::Preflight;
+      insteadOfRunning(CommandLine::Preflight);
     } else if (name == "emulate" && equals == std::string::npos) {
       line.emulate = true;
     } else if (name == "master-port") {
@@ -184,6 +183,13 @@ private:
     } else {
       pass(argument, name);
     }
+  }
+
+  void insteadOfRunning(CommandLine::What what) {
+    if (line.what != CommandLine::Run && line.what != what)
+      fail("options --print and --preflight contradict each other: each is "
+           "done instead of running");
+    line.what = what;
   }
 
   void pass(const std::string &argument, const std::string &name) {
@@ -233,9 +239,14 @@ CommandLine run::parseCommandLine(int argc, char **argv) {
     if (line.folder.empty())
       line.folder = job->output;
   }
+  if (line.what == CommandLine::Preflight && line.emulate)
+    fail("options --preflight and --emulate contradict each other: nothing "
+         "runs that could be held back");
   if (line.folder.empty())
     fail("which job? Give the folder that autohet-compile wrote; see --help");
-  line.checkpoints = checkPassed(line.passed).checkpoints;
+  runtime::NodeOptions options = checkPassed(line.passed);
+  line.checkpoints = options.checkpoints;
+  line.resumes = options.resume;
   char *absolute = realpath(line.folder.c_str(), nullptr);
   if (!absolute)
     fail("the folder '%s' cannot be opened: %s", line.folder.c_str(),
@@ -251,14 +262,14 @@ CommandLine run::parseCommandLine(int argc, char **argv) {
 
 runtime::Manifest run::readManifest(const std::string &folder) {
   std::string path = folder + "/manifest.json", error;
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    fail("'%s' cannot be opened: %s (is it a folder of autohet-compile?)",
-         path.c_str(), strerror(errno));
-  std::string text((std::istreambuf_iterator<char>(file)),
-                   std::istreambuf_iterator<char>());
   runtime::Manifest manifest;
-  if (!runtime::parseManifest(text, manifest, error))
+  runtime::MappedFile file;
+  try {
+    file = runtime::MappedFile(path);
+  } catch (const runtime::Error &problem) {
+    fail("%s (is it a folder of autohet-compile?)", problem.what());
+  }
+  if (!runtime::parseManifest({file.data(), file.size()}, manifest, error))
     fail("%s: %s", path.c_str(), error.c_str());
   for (const runtime::ManifestNode &node : manifest.nodes)
     if (access((folder + "/" + node.executable).c_str(), X_OK) != 0)

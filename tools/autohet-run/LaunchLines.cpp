@@ -85,7 +85,7 @@ static void printSsh(const CommandLine &line, const Manifest &manifest) {
   free(here);
   // -tt would let ^C through to the remote side; SIGHUP does the same here.
   for (const ManifestNode &node : manifest.nodes)
-    printf("ssh %s %s &\n", shellQuote(hostOf(node)).c_str(),
+    printf("ssh -- %s %s &\n", shellQuote(hostOf(node)).c_str(),
            shellQuote(enter + commandOf(line, node)).c_str());
   printf("wait\n");
 }

@@ -31,7 +31,7 @@ int autohet::run::runPreflight(const CommandLine &line,
       if (here)
         command = "cd " + shellQuote(here) + " && " + command;
       free(here);
-      command = "ssh -o BatchMode=yes -o ConnectTimeout=10 " +
+      command = "ssh -o BatchMode=yes -o ConnectTimeout=10 -- " +
                 shellQuote(node.address) + " " + shellQuote(command);
     }
     printf("node %s (%s)\n", node.name.c_str(),

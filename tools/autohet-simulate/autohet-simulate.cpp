@@ -58,6 +58,18 @@ struct CommandLine {
     if (options.steps < 1 || options.steps > 1000)
       return "--steps " + steps + ": wanted 1 to 1000";
     bool isPlan = llvm::sys::path::extension(options.input) == ".json";
+    std::vector<std::string> ofModel = modelFile.arguments();
+    if (model.getNumOccurrences())
+      ofModel.push_back("--model");
+    if (!isPlan && !ofModel.empty())
+      return llvm::StringRef(ofModel.front()).split('=').first.str() +
+             " is for a plan: '" + options.input +
+             "' holds programs, whose model is read already";
+    if (!options.machines.include.empty() && !options.machines.hasRates())
+      return "--include says nothing without --cluster or --hostfile: a "
+             "compiled job's devices are those of its programs";
+    if (timeline.getNumOccurrences() && timeline.empty())
+      return "--timeline: found nothing, wanted a file";
     if (isPlan && !options.machines.hasRates())
       return "which machines? Give --cluster or --hostfile; see --help";
     return ModelOptions::check(options.model);

@@ -71,6 +71,54 @@ TEST(Node, WrongOptionsAreNamedBeforeAnythingStarts) {
   }
 }
 
+// The table of docs/cli/autohet-run.md, as far as it needs no program.
+TEST(Node, OptionsWithoutEffectAreRefused) {
+  TemporaryFolder folder;
+  for (auto [options, text] :
+       {std::pair("--data-dtype uint8", "option --data-dtype needs --data or "
+                                        "--eval-data"),
+        {"--data-order sequential", "--data-order needs --data"},
+        {"--mask-probability 0.1", "--mask-probability needs"},
+        {"--total-steps 9", "needs --schedule or --resume"},
+        {"--eval-batches 3", "--eval-batches needs --eval-data"},
+        {"--checkpoint-keep 3", "needs --checkpoint"},
+        {"--resume", "option --resume needs --checkpoint"},
+        {"--data random --data-order sequential", "drawn tokens have no order"},
+        {"--data random --data-dtype uint8", "there is no file"},
+        {"--data a --labels b", "give --data-order=sequential"},
+        {"--schedule constant --total-steps 9", "it never ends"},
+        {"--steps 0", "option --steps: found '0', wanted 1 or more"},
+        {"--alone --emulate x",
+         "options --alone and --emulate contradict each other"},
+        {"--describe --preflight", "contradict each other"}}) {
+    Finished finished = runNode(folder, options);
+    EXPECT_EQ(finished.status, 1) << options;
+    EXPECT_THAT(finished.output, HasSubstr(text)) << options;
+  }
+}
+
+TEST(Node, OptionsThatTheProgramCannotHeedAreRefused) {
+  TemporaryFolder folder;
+  trainingOptions(folder);
+  std::string data = dataOptions(folder);
+  for (auto [options, text] :
+       {std::pair("--data x --data-dtype uint8 --data-order sequential "
+                  "--mask-token 3",
+                  "option --mask-token: the program was not compiled with "
+                  "--objective=masked"),
+        {"--save-loss same --metrics ./same",
+         "options --save-loss and --metrics: both are './same'"}}) {
+    Finished finished = runNode(folder, data + options);
+    EXPECT_EQ(finished.status, 1) << options;
+    EXPECT_THAT(finished.output, HasSubstr(text)) << options;
+  }
+  Finished overwrites =
+      runNode(folder, data + "--save-loss " + folder / "labels");
+  EXPECT_THAT(overwrites.output,
+              HasSubstr("options --labels and --save-loss: both are"));
+  EXPECT_EQ(readFloats(folder / "labels", "labels")[0], 2);
+}
+
 // Processes, supervisor and UCX, against one device in this process.
 TEST(Node, TwoWorkersEqualOneDevice) {
   TemporaryFolder together, apart;
@@ -127,4 +175,16 @@ TEST(Node, FailuresOfAWorkerReachTheExitStatus) {
   EXPECT_THAT(finished.output,
               HasSubstr("NaN in 't', element 0 of [1, 1], made by FEED "
                         "'feed t', microbatch 2"));
+}
+
+// Samples and labels of another file would be taken for each other's.
+TEST(Node, FilesBelongTogetherSampleBySample) {
+  TemporaryFolder folder;
+  NodeOptions options = trainingOptions(folder);
+  writeFloats(folder / "in", "x", {8, 1}, {1, 2, 3, 4, 5, 6, 7, 8});
+  LinearModel model(2, 2, AH_SGD);
+  EXPECT_THAT(
+      trainAlone(folder, options, model),
+      HasSubstr("has 4 samples, the longest of the inputs' files has 8: "
+                "they belong together, sample by sample"));
 }
