@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "autohet/Cluster/Names.h"
 #include "autohet/Cluster/SailorCluster.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -38,6 +39,19 @@ const PlausibleRange plausiblePrice = {Dimension::DollarsPerHour, 1e-3, 1e3};
 // What a kind without `flops` computes at relative speed 1.
 constexpr double defaultFlops = 100e9;
 
+// Of one device.
+constexpr int64_t mostThreads = 4096;
+
+std::string assumedLink(llvm::StringRef file, llvm::StringRef key,
+                        const Link &link, llvm::StringRef between) {
+  return (file + ": remark: there is no 'links." + key + "': " +
+          formatQuantity(link.bandwidth_bytes_per_s,
+                         Dimension::BytesPerSecond) +
+          " and " + formatQuantity(link.latency_s, Dimension::Seconds) +
+          " are assumed between " + between)
+      .str();
+}
+
 class ClusterReader {
 public:
   ClusterReader(llvm::StringRef file, std::vector<std::string> &warnings)
@@ -53,6 +67,8 @@ public:
     if (const Tree *links = reader.get("links"))
       readLinks(*links);
     reader.finish();
+    setSpeeds();
+    sayAssumedLinks(kindsOnly);
     if (errors.empty() && !kindsOnly && cluster.nodes.empty())
       errors.add(tree.location, "a cluster needs at least one node");
     if (llvm::Error error = errors.take())
@@ -72,6 +88,10 @@ private:
 
   void readKind(const Tree::Entry &entry) {
     std::optional<DeviceKind> known = findKnownKind(entry.key);
+    if (std::string problem = findTextProblem(entry.key); !problem.empty())
+      return errors.add(entry.location, "'" + entry.key +
+                                            "' cannot name a device kind: it " +
+                                            problem);
     DeviceKind kind = known.value_or(DeviceKind());
     kind.name = entry.key;
     std::string what = "device kind '" + entry.key + "'";
@@ -101,15 +121,50 @@ private:
            formatQuantity(kind.overhead_s, Dimension::Seconds) +
                " to start each kernel and each product: is it meant for a "
                "whole unit of the model?");
-    positive(reader, "relative_speed", kind.relative_speed, plausibleSpeed,
-             false, what);
-    reader.optional("threads", kind.threads, 1);
+    if (positive(reader, "relative_speed", kind.relative_speed, plausibleSpeed,
+                 false, what))
+      withSpeed.insert(kind.name);
+    if (reader.optional("threads", kind.threads, 1) &&
+        kind.threads > mostThreads)
+      errors.add(entry.value.find("threads")->location,
+                 "'threads' of " + what + " must be at most " +
+                     llvm::Twine(mostThreads) + ", found " +
+                     llvm::Twine(kind.threads));
     if (const Tree *target = reader.get("target"))
       readTarget(*target, what, kind.target);
     reader.finish();
     if (!hasFlops && !known)
       kind.flops_per_s = defaultFlops * kind.relative_speed;
     cluster.addKind(std::move(kind));
+  }
+
+  /// Relative speeds that nobody gave are those of the flops: what is emulated
+  /// is what is planned for.
+  void setSpeeds() {
+    double speedOfFlops = 1 / defaultFlops;
+    for (const DeviceKind &kind : cluster.kinds)
+      if (withSpeed.contains(kind.name) && kind.relative_speed > 0) {
+        speedOfFlops = kind.relative_speed / kind.flops_per_s;
+        break;
+      }
+    for (DeviceKind &kind : cluster.kinds)
+      if (!withSpeed.contains(kind.name))
+        kind.relative_speed = kind.flops_per_s * speedOfFlops;
+  }
+
+  /// Plans rest on links: those that nobody gave are named. Of a file without
+  /// nodes, those are elsewhere.
+  void sayAssumedLinks(bool kindsOnly) {
+    bool needsInside =
+        kindsOnly || llvm::any_of(cluster.nodes, [](const Node &node) {
+          return node.device_count > 1 && !node.inside;
+        });
+    if (needsInside && !hasInside)
+      warnings.push_back(assumedLink(file, "intra_node", cluster.intra_node,
+                                     "two devices of a node"));
+    if ((kindsOnly || cluster.nodes.size() > 1) && !hasBetween)
+      warnings.push_back(
+          assumedLink(file, "inter_node", cluster.inter_node, "two nodes"));
   }
 
   void readTarget(const Tree &tree, const llvm::Twine &kind, Target &target) {
@@ -140,12 +195,15 @@ private:
       return;
     if (name.empty())
       return errors.add(tree.find("name")->location, "a node's name is empty");
-    if (llvm::StringRef(name).find_first_of("/@*?[],: ") !=
-        llvm::StringRef::npos)
+    if (std::string problem = findNodeNameProblem(name); !problem.empty())
       return errors.add(tree.find("name")->location,
-                        "'" + name +
-                            "' cannot name a node: it holds one of "
-                            "/@*?[],: or a space");
+                        "'" + name + "' cannot name a node: it " + problem);
+    if (std::string problem =
+            hasAddress ? findAddressProblem(address) : std::string();
+        !problem.empty())
+      return errors.add(tree.find("address")->location,
+                        "'" + address + "' cannot be the address of node '" +
+                            name + "': it " + problem);
     if (isMany && hasAddress)
       return errors.add(tree.find("address")->location,
                         "the " + llvm::Twine(count) + " nodes '" + name +
@@ -211,10 +269,14 @@ private:
 
   void readLinks(const Tree &tree) {
     MappingReader reader(tree, "'links'", errors);
-    if (const Tree *link = reader.get("intra_node"))
+    if (const Tree *link = reader.get("intra_node")) {
       readLink(*link, "the intra-node link", cluster.intra_node);
-    if (const Tree *link = reader.get("inter_node"))
+      hasInside = true;
+    }
+    if (const Tree *link = reader.get("inter_node")) {
       readLink(*link, "the inter-node link", cluster.inter_node);
+      hasBetween = true;
+    }
     for (const Tree &item : reader.items("overrides", false)) {
       MappingReader entry(item, "a link override", errors);
       LinkOverride link;
@@ -310,7 +372,9 @@ private:
   std::string file;
   ErrorList errors;
   std::vector<std::string> &warnings;
-  llvm::StringSet<> names; ///< of nodes
+  llvm::StringSet<> names;     ///< of nodes
+  llvm::StringSet<> withSpeed; ///< kinds whose relative speed is given
+  bool hasInside = false, hasBetween = false; ///< links that are given
   Cluster cluster;
 };
 

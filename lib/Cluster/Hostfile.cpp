@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "autohet/Cluster/Cluster.h"
+#include "autohet/Cluster/Names.h"
 #include "autohet/Support/TreeReader.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -67,8 +68,9 @@ private:
                                  "'; a line is: host slots=N [type=KIND]");
       }
     }
-    if (host.contains('@') || host.contains('/'))
-      errors.add(location, "'" + host + "' is not a plain host name");
+    if (std::string problem = findNodeNameProblem(host); !problem.empty())
+      errors.add(location,
+                 "'" + host + "' is not a plain host name: it " + problem);
     if (cluster.findNode(host))
       return errors.add(location, "host '" + host + "' is given twice");
     if (!slots)

@@ -1,6 +1,7 @@
 //===- LocalCluster.cpp - this machine as a cluster -----------------------===//
 
 #include "autohet/Cluster/SailorCluster.h"
+#include "autohet/Support/Quantity.h"
 
 #include "llvm/Support/Threading.h"
 #include <algorithm>
@@ -40,6 +41,15 @@ static llvm::Expected<Cluster> loadWhole(const ClusterSource &source,
   if (isSailorQuotas(*hosts))
     return parseSailorQuotas(*hosts, source.hostfile, source.file, warnings);
   Cluster kinds;
+  if (source.file.empty())
+    warnings.push_back(
+        source.hostfile + ": remark: a hostfile has no links: " +
+        formatQuantity(kinds.intra_node.bandwidth_bytes_per_s,
+                       Dimension::BytesPerSecond) +
+        " within a node and " +
+        formatQuantity(kinds.inter_node.bandwidth_bytes_per_s,
+                       Dimension::BytesPerSecond) +
+        " between nodes are assumed; --cluster FILE may give others");
   if (!source.file.empty()) {
     llvm::Expected<Cluster> read =
         loadCluster(source.file, warnings, /*kindsOnly=*/true);
@@ -53,13 +63,14 @@ static llvm::Expected<Cluster> loadWhole(const ClusterSource &source,
 llvm::Expected<Cluster> loadCluster(const ClusterSource &source,
                                     std::vector<std::string> &warnings) {
   llvm::Expected<Cluster> cluster = loadWhole(source, warnings);
-  if (!cluster || source.include.empty())
-    return cluster;
-  llvm::Expected<Cluster> kept = cluster->filter(source.include);
-  if (!kept)
-    return llvm::createStringError("--include: " +
-                                   llvm::toString(kept.takeError()));
-  return kept;
+  if (cluster && !source.include.empty()) {
+    llvm::Expected<Cluster> kept = cluster->filter(source.include);
+    if (!kept)
+      return llvm::createStringError("--include: " +
+                                     llvm::toString(kept.takeError()));
+    cluster = std::move(kept);
+  }
+  return cluster;
 }
 
 } // namespace autohet

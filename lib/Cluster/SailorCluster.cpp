@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "autohet/Cluster/SailorCluster.h"
+#include "autohet/Cluster/Names.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -80,11 +81,9 @@ public:
   void add(const SailorKind &kind, llvm::StringRef zone, int64_t gpus,
            ErrorList &where, TextLocation location) {
     std::string name = (zone + (zone.empty() ? "" : "-") + kind.name).str();
-    if (llvm::StringRef(name).find_first_of("/@*?[],: ") !=
-        llvm::StringRef::npos)
-      return where.add(location, "'" + name +
-                                     "' cannot name a node: it holds one of "
-                                     "/@*?[],: or a space");
+    if (std::string problem = findNodeNameProblem(name); !problem.empty())
+      return where.add(location,
+                       "'" + name + "' cannot name a node: it " + problem);
     std::optional<unsigned> number = numberOf(kind);
     if (!number)
       return;

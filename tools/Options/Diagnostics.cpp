@@ -86,6 +86,11 @@ LogicalResult autohet::emitProblem(MLIRContext &context, llvm::Error problem) {
 void autohet::emitWarnings(MLIRContext &context,
                            ArrayRef<std::string> warnings) {
   for (StringRef line : warnings) {
+    if (line.contains(": remark: ")) {
+      auto [location, text] = splitPlace(context, line, ": remark: ");
+      emitRemark(location, text);
+      continue;
+    }
     auto [location, text] = splitPlace(context, line, ": warning: ");
     emitWarning(location, text);
   }

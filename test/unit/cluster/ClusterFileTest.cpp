@@ -222,6 +222,54 @@ TEST(ClusterFile, Refuses) {
   EXPECT_THAT(refuse(""), HasSubstr("must be a mapping, found nothing"));
 }
 
+// They are handed to ssh, and become parts of files' names.
+TEST(ClusterFile, RefusesNamesThatMeanSomethingElse) {
+  for (auto [name, problem] :
+       {std::pair("'-n0'", "begins with '-', as options do"),
+        {"'..'", "means a folder"},
+        {"\"n\\e0\"", "'n\\x1b0' cannot name a node: it holds a control"},
+        {"\"n\\n0\"", "'n\\x0a0' cannot name a node: it holds a control"}})
+    EXPECT_THAT(
+        refuse(edited("name: n0", ("name: " + llvm::Twine(name)).str())),
+        HasSubstr(problem));
+  for (auto [address, problem] :
+       {std::pair("-oProxyCommand=x",
+                  "c.yaml:10:25: error: '-oProxyCommand=x' cannot be the "
+                  "address of node 'n0': it begins with '-'"),
+        {"''", "it is empty"},
+        {"'a b'", "holds ' ', which is in no host's name or number"},
+        {"a;b", "holds ';'"}})
+    EXPECT_THAT(
+        refuse(edited("name: n0",
+                      ("name: n0, address: " + llvm::Twine(address)).str())),
+        HasSubstr(problem));
+  good(edited("name: n0", "name: n0, address: 'fe80::1%eth0'"));
+  EXPECT_THAT(refuse(edited("fast:", "\"fa\\tst\":")),
+              HasSubstr("cannot name a device kind: it holds a control"));
+  EXPECT_THAT(refuse(edited("relative_speed: 4",
+                            "relative_speed: 4\n    threads: 1000000000000")),
+              HasSubstr("'threads' of device kind 'fast' must be at most 4096, "
+                        "found 1000000000000"));
+}
+
+// What is emulated is what is planned for.
+TEST(ClusterFile, SpeedsAreThoseOfTheFlops) {
+  const std::string nodes = "nodes: [{name: a, devices: [x, y]}]\n";
+  Cluster cluster = good("format: 1\nkinds:\n"
+                         "  x: {memory: 1 GiB, flops: 40 GFLOP/s}\n"
+                         "  y: {memory: 1 GiB, flops: 10 GFLOP/s}\n" +
+                         nodes);
+  EXPECT_DOUBLE_EQ(
+      cluster.kindOf(0).relative_speed / cluster.kindOf(1).relative_speed, 4);
+  cluster =
+      good("format: 1\nkinds:\n"
+           "  x: {memory: 1 GiB, flops: 40 GFLOP/s}\n"
+           "  y: {memory: 1 GiB, flops: 10 GFLOP/s, relative_speed: 3}\n" +
+           nodes);
+  EXPECT_DOUBLE_EQ(cluster.kindOf(0).relative_speed, 12);
+  EXPECT_DOUBLE_EQ(cluster.kindOf(1).relative_speed, 3);
+}
+
 TEST(ClusterFile, WarnsAboutAbsurdReadings) {
   std::vector<std::string> warnings;
   good(edited("200 MiB", "200 B"), &warnings);

@@ -55,6 +55,7 @@ TEST(Hostfile, Refuses) {
   EXPECT_THAT(refuse("w1 slots=1\nw2 slots=1 type=A100"),
               HasSubstr("all hosts have a type or none has"));
   EXPECT_THAT(refuse("w slots=1\nw slots=2"), HasSubstr("given twice"));
+  EXPECT_THAT(refuse("-oX slots=2"), HasSubstr("begins with '-'"));
   EXPECT_THAT(refuse("w"), HasSubstr("needs slots=N"));
   EXPECT_THAT(refuse("w slots=0"), HasSubstr("above 0"));
   EXPECT_THAT(refuse("w slots=2x"), HasSubstr("above 0, found '2x'"));
