@@ -1,11 +1,13 @@
 //===- Tree.cpp - a text file as a tree that knows its lines --------------===//
 
 #include "autohet/Support/Tree.h"
+#include "autohet/Support/InputFile.h"
+#include "autohet/Support/Quantity.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 namespace autohet {
 
@@ -32,13 +34,27 @@ std::string Tree::describe() const {
   llvm_unreachable("covered switch");
 }
 
+/// What a file says must not move a terminal's cursor, nor make two lines of
+/// one.
+static std::string visible(llvm::StringRef text) {
+  std::string shown;
+  for (char c : text) {
+    unsigned char byte = c;
+    if (byte >= 0x20 && byte != 0x7f)
+      shown += c;
+    else
+      shown += "\\x" + llvm::utohexstr(byte, /*LowerCase=*/true, /*Width=*/2);
+  }
+  return shown;
+}
+
 std::string formatError(llvm::StringRef file, TextLocation location,
                         const llvm::Twine &message) {
   std::string text = file.str();
   if (location.line)
     text += ":" + std::to_string(location.line) + ":" +
             std::to_string(location.column);
-  return text + ": error: " + message.str();
+  return text + ": error: " + visible(message.str());
 }
 
 llvm::Error makeError(llvm::StringRef file, TextLocation location,
@@ -57,9 +73,16 @@ llvm::Error checkUtf8(llvm::StringRef text, llvm::StringRef file) {
 }
 
 llvm::Expected<std::string> readTextFile(llvm::StringRef path) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  auto buffer = readInputFile(path, kMostTextBytes);
   if (!buffer)
-    return makeError(path, {}, "cannot read: " + buffer.getError().message());
+    return makeError(path, {}, llvm::toString(buffer.takeError()));
+  uint64_t bytes = (*buffer)->getBufferSize();
+  if (bytes > kMostTextBytes)
+    return makeError(
+        path, {},
+        "has " + formatQuantity(double(bytes), Dimension::Bytes) +
+            ", wanted a text of at most " +
+            formatQuantity(double(kMostTextBytes), Dimension::Bytes));
   return (*buffer)->getBuffer().str();
 }
 

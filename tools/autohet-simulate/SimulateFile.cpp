@@ -15,10 +15,12 @@
 #include "autohet/Passes/Model/Units.h"
 #include "autohet/Passes/Schedule/Passes.h"
 #include "autohet/Passes/Schedule/SimulatePrograms.h"
+#include "autohet/Support/InputFile.h"
 
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -71,7 +73,12 @@ LogicalResult Simulator::readCluster() {
 }
 
 LogicalResult Simulator::readPrograms(StringRef path) {
-  module = parseSourceFile<ModuleOp>(path, &context);
+  auto bytes = readInputFile(path, kMostModelBytes);
+  if (!bytes)
+    return error("'" + path + "': " + llvm::toString(bytes.takeError()));
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(*bytes), llvm::SMLoc());
+  module = parseSourceFile<ModuleOp>(sources, &context);
   if (!module)
     return failure();
   if (module->getOps<exec::ProgramOp>().empty())

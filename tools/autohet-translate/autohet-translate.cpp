@@ -4,31 +4,72 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Options/Diagnostics.h"
+#include "Options/ModelOptions.h"
+
 #include "autohet/Dialect/Onnx/Onnx.h"
 #include "autohet/Frontend/ONNX.h"
+#include "autohet/runtime/streams.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
-#include "mlir/Tools/mlir-translate/Translation.h"
-#include "llvm/Support/CommandLine.h"
-#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace cl = llvm::cl;
+using namespace autohet;
+
+namespace {
+
+cl::OptionCategory translating("Translating");
+
+struct CommandLine {
+  cl::opt<std::string> input{cl::Positional, cl::desc("<model.onnx>")};
+  cl::opt<bool> importOnnx{"import-onnx", cl::desc("Read an ONNX model"),
+                           cl::cat(translating)};
+  cl::opt<std::string> output{
+      "o", cl::desc("Where to write; standard output otherwise"),
+      cl::value_desc("file"), cl::init("-"), cl::cat(translating)};
+};
+
+} // namespace
 
 int main(int argc, char **argv) {
-  // Hundreds of options of LLVM's back ends, of no use here.
-  for (auto &entry : llvm::cl::getRegisteredOptions())
-    entry.second->setHiddenFlag(llvm::cl::ReallyHidden);
+  llvm::InitLLVM init(argc, argv);
+  ah_ignore_size_signal(); // which LLVM would have reported as a crash
+  CommandLine line;
+  cl::HideUnrelatedOptions(translating);
+  static constexpr llvm::StringLiteral tool = "autohet-translate";
+  if (!parseCommandLine(argc, argv, tool, "autohet: model files to text IR\n"))
+    return 1;
+  auto fail = [](const llvm::Twine &text) {
+    llvm::errs() << tool << ": error: " << text << "\n";
+    return 1;
+  };
+  if (!line.importOnnx)
+    return fail("translate what? Give --import-onnx; see --help");
+  if (line.input.empty())
+    return fail("which model? Give a file; see --help");
+  mlir::MLIRContext context;
+  context.loadDialect<onnx::OnnxDialect, mlir::func::FuncDialect>();
+  DiagnosticPrinter printer(context, tool);
   // A model's external data lies beside it, so the reader wants the file's
   // name, not its bytes.
-  mlir::TranslateToMLIRRegistration import(
-      "import-onnx", "read an ONNX model",
-      [](llvm::SourceMgr &sources, mlir::MLIRContext *context) {
-        const auto *buffer = sources.getMemoryBuffer(sources.getMainFileID());
-        return mlir::OwningOpRef<mlir::Operation *>(
-            autohet::importOnnxFile(buffer->getBufferIdentifier(), *context));
-      },
-      [](mlir::DialectRegistry &registry) {
-        registry.insert<autohet::onnx::OnnxDialect, mlir::func::FuncDialect>();
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      importOnnxFile(line.input, context);
+  if (!module)
+    return 1;
+  if (line.output == "-") {
+    llvm::outs() << *module << "\n";
+    return exitStatus(mlir::success(), tool);
+  }
+  llvm::Error lost =
+      llvm::writeToOutput(line.output, [&](llvm::raw_ostream &os) {
+        os << *module << "\n";
+        return llvm::Error::success();
       });
-  return mlir::failed(
-      mlir::mlirTranslateMain(argc, argv, "autohet: model files to text IR"));
+  if (lost)
+    return fail("cannot write '" + line.output +
+                "': " + llvm::toString(std::move(lost)));
+  return 0;
 }

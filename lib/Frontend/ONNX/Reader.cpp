@@ -8,11 +8,11 @@
 
 #include "Reader.h"
 #include "autohet/Frontend/ONNX.h"
+#include "autohet/Support/InputFile.h"
 #include "autohet/Support/Tree.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace autohet::onnx;
@@ -116,11 +116,10 @@ LogicalResult Reader::readMetadata(func::FuncOp function) {
 }
 
 OwningOpRef<ModuleOp> Reader::read() {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
-                                            /*RequiresNullTerminator=*/false);
+  auto buffer = readInputFile(path, kMostModelBytes);
   if (!buffer) {
-    emitError(fileLoc) << "cannot read '" << path
-                       << "': " << buffer.getError().message();
+    emitError(fileLoc) << "model '" << path
+                       << "': " << llvm::toString(buffer.takeError());
     return {};
   }
   if (failed(parse((*buffer)->getBuffer())) || failed(readOpsets()))

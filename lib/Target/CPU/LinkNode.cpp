@@ -11,6 +11,7 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/BinaryFormat/Magic.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -75,6 +76,24 @@ std::error_code findWriteError(StringRef log) {
   return {};
 }
 
+/// Anything else the linker would read to its end, or misread.
+Error checkArchive(StringRef path) {
+  file_magic magic;
+  std::error_code code;
+  sys::fs::file_status status;
+  if (!(code = sys::fs::status(path, status)) &&
+      status.type() == sys::fs::file_type::regular_file)
+    code = identify_magic(path, magic);
+  if (code)
+    return createStringError("the runtime library '" + path +
+                             "' cannot be read: " + code.message());
+  if (magic != file_magic::archive)
+    return createStringError("'" + path +
+                             "' is no archive; wanted the runtime library, " +
+                             kRuntimeName);
+  return Error::success();
+}
+
 } // namespace
 
 Expected<std::string> autohet::cpu::findRuntimeLibrary() {
@@ -111,6 +130,8 @@ Error autohet::cpu::linkNode(ArrayRef<StringRef> objects, StringRef output,
         return found.takeError();
       runtime = *found;
     }
+    if (Error error = checkArchive(runtime))
+      return error;
     // `main` is in the runtime, which refers to this program's image: the whole
     // archive goes in, so that neither depends on the order of the other.
     arguments.append({"-pie", "-Wl,--whole-archive", runtime,

@@ -3,19 +3,26 @@
 #include "autohet/Support/TreeReader.h"
 
 #include "gmock/gmock.h"
+#include <chrono>
+#include <fstream>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
 
 using namespace autohet;
 using testing::HasSubstr;
 
-static Tree good(llvm::Expected<Tree> tree) {
-  if (tree)
-    return *tree;
-  ADD_FAILURE() << llvm::toString(tree.takeError());
+template <typename T>
+static T good(llvm::Expected<T> read) {
+  if (read)
+    return *read;
+  ADD_FAILURE() << llvm::toString(read.takeError());
   return {};
 }
 
-static std::string message(llvm::Expected<Tree> tree) {
-  return tree ? "" : llvm::toString(tree.takeError());
+template <typename T>
+static std::string message(llvm::Expected<T> read) {
+  return read ? "" : llvm::toString(read.takeError());
 }
 
 TEST(Tree, Yaml) {
@@ -79,6 +86,37 @@ TEST(Tree, DeepNestingIsRefused) {
   EXPECT_EQ(message(parseJson("\n" + repeated("[", 201), "f")),
             "f:2:201: error: nested too deeply");
   good(parseJson("[\"" + repeated("[", 1000) + "\"]", "f"));
+}
+
+// Any name may be given for a file's.
+TEST(Tree, FilesWithoutAnEndAreRefused) {
+  EXPECT_THAT(message(readTextFile("/dev/zero")),
+              HasSubstr("/dev/zero: error: cannot read: it does not end within "
+                        "64 MiB"));
+  EXPECT_THAT(message(readTextFile("/")),
+              HasSubstr("error: cannot read: it is a folder"));
+  EXPECT_EQ(good(readTextFile("/dev/null")), "");
+  EXPECT_NE(good(readTextFile("/proc/self/status")), "");
+  std::string folder = testing::TempDir(), pipe = folder + "/pipe",
+              large = folder + "/large";
+  unlink(pipe.c_str());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(message(readTextFile(pipe)), HasSubstr("nobody writes to it"));
+  std::thread writer([&] {
+    std::ofstream file(pipe);
+    file << "a: 1";
+    file.flush();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    file << "2\n";
+  });
+  EXPECT_EQ(good(readTextFile(pipe)), "a: 12\n");
+  writer.join();
+  unlink(pipe.c_str());
+  std::ofstream(large).put('a');
+  ASSERT_EQ(truncate(large.c_str(), int64_t(1) << 40), 0);
+  EXPECT_THAT(message(readTextFile(large)),
+              HasSubstr("has 1 TiB, wanted a text of at most 64 MiB"));
+  unlink(large.c_str());
 }
 
 TEST(TreeReader, ReportsEverythingAtOnce) {
