@@ -3,6 +3,7 @@
 #include "Probe.h"
 
 #include "autohet/Cluster/Cluster.h"
+#include "autohet/Cluster/Names.h"
 
 #include <algorithm>
 #include <cmath>
@@ -45,6 +46,14 @@ static DeviceKind kindOf(const Machine &machine, double slowest_flops_per_s) {
       rounded(machine.rates.flops_per_s / slowest_flops_per_s);
   kind.threads = machine.threads;
   return kind;
+}
+
+std::string probe::nameProblem(const std::string &name) {
+  return findNodeNameProblem(name);
+}
+
+std::string probe::addressProblem(const std::string &address) {
+  return findAddressProblem(address);
 }
 
 std::string probe::clusterText(const std::vector<Machine> &machines,

@@ -61,6 +61,11 @@ MeasuredLink ask(const std::string &address, unsigned port, Machine &other);
 std::string clusterText(const std::vector<Machine> &machines,
                         const std::vector<MeasuredLink> &links);
 
+// What keeps a text from naming a node, or from being an address; empty where
+// nothing does.
+std::string nameProblem(const std::string &name);
+std::string addressProblem(const std::string &address);
+
 } // namespace autohet::probe
 
 #endif

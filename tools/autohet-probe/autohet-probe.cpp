@@ -4,6 +4,7 @@
 
 #include "core/Error.h"
 #include "core/Options.h"
+#include "data/Mapped.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -84,7 +85,7 @@ static std::string hostName() {
   std::string result;
   for (const char *at = name; *at && *at != '.'; ++at)
     result += strchr("/@*?[],: ", *at) ? '-' : *at;
-  return result.empty() ? "node" : result;
+  return nameProblem(result).empty() ? result : "node";
 }
 
 static CommandLine parse(int argc, char **argv) {
@@ -126,34 +127,24 @@ static CommandLine parse(int argc, char **argv) {
     else
       line.output = value;
   }
-  if (line.machine.name.find_first_of("/@*?[],: ") != std::string::npos)
-    fail(AH_ERROR_INPUT, "option --name: '%s' has a character of \"/@*?[],: \"",
-         line.machine.name.c_str());
+  if (std::string problem = nameProblem(line.machine.name); !problem.empty())
+    fail(AH_ERROR_INPUT, "option --name: '%s' cannot name a node: it %s",
+         line.machine.name.c_str(), problem.c_str());
+  if (std::string problem = addressProblem(line.machine.address);
+      !line.machine.address.empty() && !problem.empty())
+    fail(AH_ERROR_INPUT, "option --address: '%s' is none: it %s",
+         line.machine.address.c_str(), problem.c_str());
   if (line.listen.port && (!line.peers.empty() || !line.output.empty()))
     fail(AH_ERROR_INPUT, "--listen waits for another machine, which writes the "
                          "cluster file: it takes neither --peer nor -o");
   return line;
 }
 
-/// Beside, then in its place: a failed write leaves an old file as it was.
-static void write(const std::string &path, const std::string &text) {
-  std::string beside = path + ".new";
-  FILE *file = fopen(beside.c_str(), "w");
-  bool good = file && fwrite(text.data(), 1, text.size(), file) == text.size();
-  good = file && fflush(file) == 0 && fsync(fileno(file)) == 0 && good;
-  int reason = errno;
-  if (file)
-    fclose(file);
-  if (good && rename(beside.c_str(), path.c_str()) == 0)
-    return;
-  reason = good ? errno : reason;
-  unlink(beside.c_str());
-  fail(AH_ERROR_SYSTEM, "cannot write '%s': %s", path.c_str(),
-       strerror(reason));
-}
-
 static void run(int argc, char **argv) {
   CommandLine line = parse(argc, argv);
+  // Before minutes of measuring.
+  if (!line.output.empty())
+    checkWritable(line.output);
   Machine &self = line.machine;
   unsigned cores = usableCores();
   if (!self.threads)
@@ -187,8 +178,11 @@ static void run(int argc, char **argv) {
     fprintf(stderr, "autohet-probe: warning: without --address the other "
                     "machines cannot reach this one\n");
   std::string text = clusterText(machines, links);
-  if (!line.output.empty())
-    return write(line.output, text);
+  if (!line.output.empty()) {
+    AtomicFile file(line.output);
+    file.write(text.data(), text.size());
+    return file.commit();
+  }
   if (fputs(text.c_str(), stdout) < 0 || fflush(stdout) != 0)
     fail(AH_ERROR_SYSTEM, "cannot write to standard output: %s",
          strerror(errno));

@@ -7,6 +7,8 @@
 
 #include "Fit.h"
 
+#include "autohet/Support/Quantity.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include <array>
 #include <cassert>
@@ -124,6 +126,33 @@ void fitRates(llvm::ArrayRef<Observation> observations, DeviceKind &kind) {
   kind.elementwise_flops_per_s = rate(Elementwise);
   kind.memory_bandwidth_bytes_per_s = rate(Traffic);
   kind.overhead_s = best[Overhead];
+}
+
+std::vector<std::string> findImplausible(const DeviceKind &kind) {
+  struct Figure {
+    const char *name;
+    double value;
+    Dimension dimension;
+    double low, high;
+  };
+  // From the slowest emulated share of a core to the fastest card.
+  const Figure figures[] = {
+      {"flops", kind.flops_per_s, Dimension::FlopsPerSecond, 1e7, 1e16},
+      {"attention_flops", kind.attention_flops_per_s, Dimension::FlopsPerSecond,
+       1e6, 1e16},
+      {"elementwise_flops", kind.elementwise_flops_per_s,
+       Dimension::FlopsPerSecond, 1e6, 1e15},
+      {"memory_bandwidth", kind.memory_bandwidth_bytes_per_s,
+       Dimension::BytesPerSecond, 1e7, 2e13},
+      {"overhead", kind.overhead_s, Dimension::Seconds, 0, 1e-3}};
+  std::vector<std::string> found;
+  for (const Figure &figure : figures)
+    // 0: it explains nothing and is not counted.
+    if (figure.value > 0 &&
+        (figure.value < figure.low || figure.value > figure.high))
+      found.push_back(std::string(figure.name) + ": " +
+                      formatQuantity(figure.value, figure.dimension));
+  return found;
 }
 
 } // namespace autohet

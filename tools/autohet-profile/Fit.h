@@ -11,6 +11,8 @@
 #include "autohet/Cluster/Cluster.h"
 
 #include "llvm/ADT/ArrayRef.h"
+#include <string>
+#include <vector>
 
 namespace autohet {
 
@@ -25,6 +27,10 @@ struct Observation {
 /// as fast as products, traffic that is not counted. Needs an observation with
 /// products.
 void fitRates(llvm::ArrayRef<Observation> observations, DeviceKind &kind);
+
+/// The figures that no machine of today has, "memory_bandwidth: 23 PB/s": they
+/// explain the times, and nothing else.
+std::vector<std::string> findImplausible(const DeviceKind &kind);
 
 } // namespace autohet
 

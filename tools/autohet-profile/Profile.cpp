@@ -74,6 +74,9 @@ private:
 
 } // namespace
 
+/// A profile should be no reason to wait.
+static constexpr double kMostSecondsPerKind = 60;
+
 /// To four digits: more were not measured.
 static double rounded(double value) {
   if (value <= 0)
@@ -343,7 +346,22 @@ llvm::Error Profiler::profileKind(unsigned index, llvm::StringRef device) {
   say("memory_bandwidth", &DeviceKind::memory_bandwidth_bytes_per_s,
       Dimension::BytesPerSecond, "not counted");
   say("overhead", &DeviceKind::overhead_s, Dimension::Seconds, "not counted");
-  llvm::outs() << "  " << llvm::format("%.0f s", secondsSince(begin)) << "\n";
+  for (const std::string &figure : findImplausible(kind))
+    llvm::errs() << "autohet-profile: warning: kind '" << kind.name
+                 << "': " << figure
+                 << " is no figure of a machine: it explains these times and "
+                    "no others; measure again while nothing else runs, at "
+                    "other --microbatches, or leave the key out\n";
+  double took_s = secondsSince(begin);
+  llvm::outs() << "  "
+               << llvm::format("%.0f s, of at most %.0f wanted", took_s,
+                               kMostSecondsPerKind)
+               << "\n";
+  if (took_s > kMostSecondsPerKind)
+    llvm::errs() << "autohet-profile: warning: kind '" << kind.name
+                 << llvm::format("' took %.0f s: fewer or smaller "
+                                 "--microbatches take less\n",
+                                 took_s);
   return llvm::Error::success();
 }
 

@@ -74,6 +74,17 @@ struct CommandLine {
 
 } // namespace
 
+/// As it will be written: beside, then in its place.
+static llvm::Error checkWritable(const std::string &path) {
+  if (path == "-")
+    return llvm::Error::success();
+  if (llvm::sys::fs::is_directory(path))
+    return llvm::createStringError("it is a folder");
+  llvm::Expected<llvm::sys::fs::TempFile> file =
+      llvm::sys::fs::TempFile::create(path + ".temp-stream-%%%%%%");
+  return file ? file->discard() : file.takeError();
+}
+
 static llvm::Error writeCluster(const std::string &path,
                                 const Cluster &cluster) {
   return llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
@@ -97,6 +108,10 @@ int main(int argc, char **argv) {
   ProfileOptions options;
   if (std::string problem = line.read(options); !problem.empty())
     return fail(problem);
+  // Before minutes of measuring.
+  if (!line.output.empty())
+    if (llvm::Error error = checkWritable(line.output))
+      return fail(line.output + ": " + llvm::toString(std::move(error)));
   llvm::SmallString<128> folder;
   if (std::error_code code =
           llvm::sys::fs::createUniqueDirectory("autohet-profile", folder))

@@ -84,4 +84,13 @@ TEST(Fit, NoNegativeRate) {
   EXPECT_TRUE(std::isfinite(fitted.flops_per_s));
 }
 
+/// What explains some times need not be a machine.
+TEST(Fit, FiguresOfNoMachineAreNamed) {
+  EXPECT_TRUE(findImplausible(kindOf(90e9, 25e9, 8e9, 10e9, 2e-6)).empty());
+  EXPECT_TRUE(findImplausible(kindOf(80e12, 0, 8e12, 0, 20e-6)).empty());
+  EXPECT_EQ(findImplausible(kindOf(90e9, 0, 8e9, 23e15, 0.5)),
+            (std::vector<std::string>{"memory_bandwidth: 23000 TB/s",
+                                      "overhead: 500 ms"}));
+}
+
 } // namespace
