@@ -21,6 +21,10 @@ bool autohet::isAddedUp(het::MatmulOp product) {
 
 namespace {
 
+/// One more pass over memory is nothing beside so many ops, and LLVM's time
+/// grows with the square of a function's length: 1,000 took 9 s.
+constexpr size_t kMostOpsOfKernel = 64;
+
 /// Ops that are never part of a kernel.
 bool staysOutside(Operation *op) {
   if (auto product = dyn_cast<het::MatmulOp>(op))
@@ -86,7 +90,8 @@ private:
   bool mayJoin(size_t number, Operation *op) const {
     const KernelGroup &group = groups[number];
     Operation *first = group.ops.front();
-    if (closed.contains(number) || !isa<het::ElementwiseOpInterface>(first) ||
+    if (closed.contains(number) || group.ops.size() == kMostOpsOfKernel ||
+        !isa<het::ElementwiseOpInterface>(first) ||
         phaseOf(first) != phaseOf(op) ||
         first->getAttr(het::kUnitAttr) != op->getAttr(het::kUnitAttr))
       return false;

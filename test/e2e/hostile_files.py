@@ -249,6 +249,10 @@ def main() -> int:
     path = write("hostfile", b"host slots=1099511627776\n")
     tries.add("2^40 slots", "autohet-compile", small, "--mode=inference", "--global-batch=2", "--hostfile", path, "--emit=scheduled")
 
+    # One kernel of them all is a function that LLVM takes minutes for.
+    path = write("chain.onnx", chain(2000, lambda a, b, i: node("Relu" if i % 2 else "Tanh", [a], [b])).SerializeToString())
+    tries.add("2,000 ops in a chain, compiled", "autohet-compile", path, "--mode=inference", "--microbatch=1", "--emit=scheduled")
+
     path = write("nodes.onnx", layers_of_sixteen(NODES).SerializeToString())
     for what, options in ("read", ["--mode=inference"]), ("differentiated", ["--loss=mse", "--objective=given"]):
         seconds = tries.add(f"{NODES:,} nodes, {what}", "autohet-compile", path, *options, "--microbatch=1", "--emit=units")
