@@ -91,6 +91,16 @@ void checkOpens(const std::string &path) {
   struct stat about;
   if (stat(path.c_str(), &about) != 0)
     return checkWritable(path);
+  // Where nobody reads from a pipe, a run would wait for that when it writes.
+  if (S_ISFIFO(about.st_mode)) {
+    int pipe = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (pipe < 0)
+      fail(AH_ERROR_SYSTEM, "cannot write '%s': %s", path.c_str(),
+           errno == ENXIO ? "it is a pipe, and nobody reads from it"
+                          : strerror(errno));
+    close(pipe);
+    return;
+  }
   if (S_ISDIR(about.st_mode))
     errno = EISDIR;
   else if (access(path.c_str(), W_OK) == 0)

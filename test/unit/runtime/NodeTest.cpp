@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 using namespace autohet::runtime;
@@ -117,6 +118,18 @@ TEST(Node, OptionsThatTheProgramCannotHeedAreRefused) {
   EXPECT_THAT(overwrites.output,
               HasSubstr("options --labels and --save-loss: both are"));
   EXPECT_EQ(readFloats(folder / "labels", "labels")[0], 2);
+}
+
+TEST(Node, PipesThatNobodyReadsAreNotWaitedFor) {
+  TemporaryFolder folder;
+  trainingOptions(folder);
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  for (const char *option : {"--save-loss ", "--metrics "}) {
+    Finished finished =
+        runNode(folder, dataOptions(folder) + option + folder / "pipe");
+    EXPECT_EQ(finished.status, 1) << option;
+    EXPECT_THAT(finished.output, HasSubstr("nobody reads from it")) << option;
+  }
 }
 
 // Processes, supervisor and UCX, against one device in this process.
