@@ -216,8 +216,15 @@ private:
     Replica &replica = plan.replicas.emplace_back();
     std::string what = "replica " + std::to_string(plan.replicas.size() - 1);
     MappingReader reader(tree, what, errors);
-    reader.required("microbatch_size", replica.microbatch_size, 1);
-    reader.required("microbatches", replica.microbatches, 1);
+    // Before a model of that size is read, which would be blamed for it.
+    for (auto [key, count] :
+         {std::pair("microbatch_size", &replica.microbatch_size),
+          {"microbatches", &replica.microbatches}})
+      if (reader.required(key, *count, 1) && *count > kLargestGlobalBatch)
+        errors.add(tree.find(key)->location,
+                   "'" + llvm::Twine(key) + "' of " + what + " is " +
+                       llvm::Twine(*count) + ", wanted at most " +
+                       llvm::Twine(kLargestGlobalBatch));
     for (const Tree &item : itemsOf(reader, "stages"))
       readStage(item, what, replica.stages.emplace_back());
     refuseReserved(reader);

@@ -169,6 +169,11 @@ def a_batch_that_only_the_inputs_leave_free(bench):
     return bench.compile(model, "--global-batch=4", "--microbatch=1")
 
 
+@case(r"nothing\.onnx", r"has no outputs")
+def a_model_without_outputs(bench):
+    return bench.compile(onnx_model(bench, "nothing.onnx", lambda onnx, graph: graph.ClearField("output")))
+
+
 @case(r"weights\.bin", r"[Nn]o such file|missing|not found")
 def external_data_missing(bench):
     def change(onnx, graph):

@@ -35,6 +35,12 @@ std::vector<JobOption> jobRunOptions() {
   return options;
 }
 
+constexpr std::pair<llvm::StringLiteral, Emit> emits[] = {
+    {"imported", Emit::Imported},   {"differentiated", Emit::Differentiated},
+    {"units", Emit::Units},         {"planned", Emit::Planned},
+    {"scheduled", Emit::Scheduled}, {"programs", Emit::Programs},
+    {"objects", Emit::Objects}};
+
 struct CommandLine {
   cl::opt<std::string> model{cl::Positional,
                              cl::desc("<model.onnx | config.json>")};
@@ -55,13 +61,12 @@ struct CommandLine {
       cl::desc("Samples a microbatch; default: as in "
                "the file, else the planner's choice"),
       cl::value_desc("N"), cl::cat(placement)};
-  cl::opt<PlannerMode> planner{
-      "planner", cl::desc("What plan to make"), cl::init(PlannerMode::Joint),
-      cl::cat(placement),
-      cl::values(clEnumValN(PlannerMode::Joint, "asymmetric",
-                            "the best one; replicas and stages may differ"),
-                 clEnumValN(PlannerMode::Symmetric, "symmetric",
-                            "the best grid of equal parts, to compare with"))};
+  cl::opt<std::string> planner{
+      "planner",
+      cl::desc("What plan to make: asymmetric (the best one; replicas and "
+               "stages may differ) or symmetric (the best grid of equal parts, "
+               "to compare with)"),
+      cl::value_desc("kind"), cl::init("asymmetric"), cl::cat(placement)};
   cl::opt<std::string> schedule{
       "schedule",
       cl::desc("Order of microbatches without a plan: 1f1b or gpipe; default: "
@@ -91,21 +96,15 @@ struct CommandLine {
   cl::opt<std::string> output{
       "o", cl::desc("Folder for the executables; default: out"),
       cl::value_desc("folder"), cl::init("out"), cl::cat(outputOptions)};
-  cl::opt<Emit> emit{
-      "emit", cl::desc("Stop early and print"), cl::init(Emit::Executables),
-      cl::cat(outputOptions),
-      cl::values(
-          clEnumValN(Emit::Imported, "imported",
-                     "the model in het, with trained and untrained constants"),
-          clEnumValN(Emit::Differentiated, "differentiated",
-                     "with loss and gradients, in units"),
-          clEnumValN(Emit::Units, "units",
-                     "the units that a plan may place, as JSON"),
-          clEnumValN(Emit::Planned, "planned", "each device's function"),
-          clEnumValN(Emit::Scheduled, "scheduled", "each device's program"),
-          clEnumValN(Emit::Programs, "programs", "the same"),
-          clEnumValN(Emit::Objects, "objects",
-                     "keep the kernels' object files in the folder"))};
+  cl::opt<std::string> emit{
+      "emit",
+      cl::desc("Stop early and print: imported (the model in het, with trained "
+               "and untrained constants), differentiated (with loss and "
+               "gradients, in units), units (those that a plan may place, as "
+               "JSON), planned (each device's function), scheduled or programs "
+               "(each device's program); or objects: keep the kernels' object "
+               "files in the folder"),
+      cl::value_desc("what"), cl::cat(outputOptions)};
   cl::opt<std::string> cacheFolder{
       "kernel-cache", cl::desc("Folder for compiled kernels, by content"),
       cl::value_desc("folder"), cl::cat(outputOptions)};
@@ -190,12 +189,26 @@ struct CommandLine {
     CompileOptions options;
     options.modelFile = modelFile.read(problem);
     options.modelFile.path = findModelFile(model);
-    options.output = output, options.emit = emit;
+    options.output = output;
+    options.planner =
+        planner == "symmetric" ? PlannerMode::Symmetric : PlannerMode::Joint;
+    if (problem.empty())
+      problem = checkChoice("planner", planner, {"asymmetric", "symmetric"});
+    if (!emit.empty()) {
+      std::vector<llvm::StringRef> known;
+      for (auto [name, what] : emits) {
+        known.push_back(name);
+        if (emit == name)
+          options.emit = what;
+      }
+      if (std::string unknown = checkChoice("emit", emit, known);
+          problem.empty())
+        problem = unknown;
+    }
     options.machines = machines.read(), options.plan = plan;
     options.globalBatch = readNumber<int64_t>(globalBatch, problem);
     options.microbatch = readNumber<int64_t>(microbatch, problem);
-    options.planner = planner, options.schedule = schedule,
-    options.stateOwner = stateOwner;
+    options.schedule = schedule, options.stateOwner = stateOwner;
     options.isStateOwnerGiven = stateOwner.getNumOccurrences();
     options.isOptimizerGiven = optimizer.getNumOccurrences();
     options.binds.assign(binds.begin(), binds.end());
@@ -205,7 +218,8 @@ struct CommandLine {
     if (options.inference)
       options.optimizer = "none";
     else if (options.objective.empty())
-      options.objective = "causal";
+      // Labels of mse are numbers, which nothing makes of tokens.
+      options.objective = options.modelFile.loss == "mse" ? "given" : "causal";
     options.modelFile.prepare_graph = [given = options.binds](auto graph) {
       return bindValues(graph, given);
     };
@@ -218,6 +232,11 @@ struct CommandLine {
 
 /// What options say that no later step would notice.
 std::string findWrongOption(const CompileOptions &options) {
+  if (!options.inference && options.modelFile.loss == "mse" &&
+      (options.objective == "causal" || options.objective == "masked"))
+    return "--loss=mse and --objective=" + options.objective +
+           " contradict each other: labels are numbers of the output's shape, "
+           "which no tokens are; wanted --objective=given";
   for (const std::string &problem :
        {options.inference ? ""
                           : checkChoice("optimizer", options.optimizer,

@@ -41,6 +41,8 @@ const Tree *ConfigKeys::firstOf(llvm::ArrayRef<llvm::StringRef> names,
                  quoted(candidate) + " is " + value->describe() + ", but " +
                      quoted(name) + ", the same key, is " + first->describe());
   }
+  for (llvm::StringRef candidate : names)
+    spellings[candidate] = name.str();
   return first;
 }
 
@@ -53,7 +55,12 @@ int64_t ConfigKeys::countBetween(int64_t minimum, int64_t most,
   if (found)
     readInteger(*found, quoted(name), value, errors, minimum);
   else if (!fallback)
-    errors.add(tree.location, "needs " + quoted(name));
+    errors.add(tree.location,
+               "needs " + llvm::join(llvm::map_range(names,
+                                                     [&](llvm::StringRef one) {
+                                                       return quoted(one);
+                                                     }),
+                                     " or "));
   if (value > most) {
     // A default may follow from another key, and be as wrong.
     errors.add(found ? found->location : tree.location,
@@ -110,6 +117,9 @@ void ConfigKeys::ignore(llvm::ArrayRef<llvm::StringRef> keys) {
 
 void ConfigKeys::refuse(llvm::StringRef key, const llvm::Twine &why) {
   known.insert(key);
+  // As the file spells it.
+  if (auto spelt = spellings.find(key); spelt != spellings.end())
+    key = spelt->second;
   const Tree *value = tree.find(key);
   errors.add(value ? value->location : tree.location, quoted(key) + " " + why);
 }

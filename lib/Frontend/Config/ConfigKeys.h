@@ -13,6 +13,7 @@
 #include "autohet/Support/TreeReader.h"
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace autohet::config {
@@ -79,6 +80,7 @@ private:
   ErrorList &errors;
   std::string what;
   llvm::StringSet<> known, harmless;
+  llvm::StringMap<std::string> spellings; ///< of a key, the one that is there
 };
 
 } // namespace autohet::config

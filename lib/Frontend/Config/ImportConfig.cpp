@@ -45,8 +45,12 @@ int64_t config::readHeadDim(ConfigKeys &keys, int64_t hidden, int64_t heads,
     return dim;
   }
   int64_t dim = keys.count({"head_dim"}, std::max<int64_t>(1, hidden / heads));
+  StringRef headsKey = "num_attention_heads";
+  for (StringRef spelling : {"n_head", "n_heads"})
+    if (keys.has(spelling))
+      headsKey = spelling;
   if (!divides || dim * heads != hidden)
-    keys.refuse(keys.has("head_dim") ? "head_dim" : "num_attention_heads",
+    keys.refuse(keys.has("head_dim") ? "head_dim" : headsKey,
                 "does not fit: " + llvm::Twine(heads) +
                     " heads of equal size must make the hidden size of " +
                     llvm::Twine(hidden) +

@@ -254,6 +254,9 @@ LogicalResult Reader::readOutputs(func::FuncOp function) {
   SmallVector<Value> results;
   SmallVector<Type> types;
   SmallVector<Attribute> attributes;
+  if (model.graph().output().empty())
+    return emitError(fileLoc)
+           << "'" << path << "' has no outputs: there is nothing to compute";
   for (const ValueInfoProto &output : model.graph().output()) {
     Value value = scope->lookup(output.name());
     if (!value)

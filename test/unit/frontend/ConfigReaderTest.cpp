@@ -99,6 +99,17 @@ std::string edited(llvm::StringRef text, llvm::StringRef from,
 
 } // namespace
 
+// As the file spells it, which is what a user can look for.
+TEST_F(ConfigReader, KeysAreNamedAsTheFileHasThem) {
+  EXPECT_THAT(refuse(edited(gpt2, "\"n_head\": 12", "\"n_head\": 7")),
+              HasSubstr("'n_head' does not fit"));
+  EXPECT_THAT(
+      refuse(edited(gpt2, "\"n_head\": 12", "\"num_attention_heads\": 7")),
+      HasSubstr("'num_attention_heads' does not fit"));
+  EXPECT_THAT(refuse(edited(gpt2, "\"n_head\": 12,", "")),
+              HasSubstr("needs 'n_head' or 'num_attention_heads'"));
+}
+
 TEST_F(ConfigReader, CountsOfPublishedModels) {
   EXPECT_EQ(countParameters(gpt2), 124439808);
   // BERT-Large: 335,141,888 with its pooler in place of the head.

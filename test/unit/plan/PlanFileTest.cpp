@@ -81,6 +81,11 @@ TEST(PlanFile, Refuses) {
               HasSubstr("must be at least 1, found 0"));
   EXPECT_THAT(refuse("\"microbatches\": 5", "\"microbatches\": \"5\""),
               HasSubstr("must be a whole number, found the text '5'"));
+  // Not of the model, which would be read for samples that no memory holds.
+  EXPECT_THAT(
+      refuse("\"microbatch_size\": 4", "\"microbatch_size\": 4294967296"),
+      HasSubstr("error: 'microbatch_size' of replica 0 is 4294967296, "
+                "wanted at most 65536"));
   EXPECT_THAT(refuse("0123456789abcdef", "123"), HasSubstr("16 lower-case"));
   EXPECT_THAT(refuse("0123456789abcdef", "0000000000000000"),
               HasSubstr("'structure_hash' is 0, which is no model's"));
