@@ -133,8 +133,8 @@ static double sumOf(ArrayRef<int64_t> shares) {
 /// are even to a part of this part of their share, which is even enough.
 static constexpr double kPartOfShare = 0.25;
 
-/// Cuts cells that are more than any holder's fair share of what their holders
-/// hold together into parts by these shares, of rows of dim 0.
+/// Cuts cells that are more than a part of their holders' fair share of what
+/// these hold together into parts by these shares, of rows of dim 0.
 static RowCuts cutLargeCells(ArrayRef<Cell> cells, int64_t leastBytes,
                              StateShares shares) {
   std::map<SmallVector<int64_t>, double> sharedBytes;
@@ -148,7 +148,7 @@ static RowCuts cutLargeCells(ArrayRef<Cell> cells, int64_t leastBytes,
       continue;
     double bytes = static_cast<double>(cell.bytes());
     double share = sharedBytes[cell.holders] * parts.front() / sumOf(parts);
-    if (bytes <= share)
+    if (bytes <= kPartOfShare * share)
       continue;
     parts = parts.take_front(cell.box.sizes.front());
     if (llvm::all_equal(parts))
@@ -186,12 +186,21 @@ void autohet::chooseOwners(MutableArrayRef<Cell> cells, bool spread,
     int64_t sizeA = a->box.elements(), sizeB = b->box.elements();
     return sizeA != sizeB ? sizeA > sizeB : a < b; // equal ones in their order
   });
-  llvm::DenseMap<int64_t, int64_t> owned;
+  // Of those who hold the same, and of all that a rank holds.
+  using OwnedElements = llvm::DenseMap<int64_t, int64_t>;
+  std::map<SmallVector<int64_t>, OwnedElements> ownedOfSets;
+  OwnedElements ownedOfAll;
   for (Cell *cell : order) {
-    // Whether `a` would own less for its share than `b`.
+    int64_t elements = cell->box.elements();
+    OwnedElements &ownedOfSet = ownedOfSets[cell->holders];
+    // For its share: less than 0 where `a` would own less than `b`.
+    auto compare = [&](const OwnedElements &owned, int64_t a, int64_t b) {
+      return (owned.lookup(a) + elements) * shares[b] -
+             (owned.lookup(b) + elements) * shares[a];
+    };
     auto ownsLess = [&](int64_t a, int64_t b) {
-      return (owned.lookup(a) + cell->box.elements()) * shares[b] <
-             (owned.lookup(b) + cell->box.elements()) * shares[a];
+      int64_t difference = compare(ownedOfSet, a, b);
+      return (difference ? difference : compare(ownedOfAll, a, b)) < 0;
     };
     cell->owner = cell->holders.front();
     if (preferred && llvm::is_contained(cell->holders, *preferred))
@@ -200,7 +209,8 @@ void autohet::chooseOwners(MutableArrayRef<Cell> cells, bool spread,
       for (int64_t holder : cell->holders)
         if (ownsLess(holder, cell->owner))
           cell->owner = holder;
-    owned[cell->owner] += cell->box.elements();
+    ownedOfSet[cell->owner] += elements;
+    ownedOfAll[cell->owner] += elements;
   }
 }
 

@@ -99,17 +99,19 @@ struct StateShares {
 /// decay; a parameter without any gradient has no cells, as to PyTorch it has
 /// no gradient to apply. Owners are not chosen yet.
 ///
-/// With `spreadFromBytes`, a cell that is more than any holder's fair share of
-/// what its holders hold together is cut into rows, a part a holder, so that
-/// one table does not make one owner. No part has less than so many bytes: a
-/// message has to be worth it.
+/// With `spreadFromBytes`, a cell that is much of a holder's fair share of what
+/// its holders hold together is cut into rows, at most a part a holder, so that
+/// one table does not make one owner, and few of them no uneven ones. No part
+/// has less than so many bytes: a message has to be worth it.
 std::vector<Cell> refine(const Parameters &parameters,
                          std::optional<int64_t> spreadFromBytes = std::nullopt,
                          StateShares shares = {});
 
-/// Largest cells first, each to the holder that would own least for its share;
-/// to `preferred` where that holds the cell; to the first where `spread` is
-/// off. A holder without a share owns what nobody else holds.
+/// Largest cells first, each to the holder that would own least for its share
+/// of what the same ranks hold together, and of all where several own as
+/// little: so a rank owns in proportion to what it holds, as the planner takes
+/// it to. To `preferred` where that holds the cell; to the first where `spread`
+/// is off. A holder without a share owns what nobody else holds.
 void chooseOwners(llvm::MutableArrayRef<Cell> cells, bool spread,
                   std::optional<int64_t> preferred, StateShares shares = {});
 

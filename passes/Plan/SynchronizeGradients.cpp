@@ -58,6 +58,22 @@ RankedTensorType gradientType(het::GradientOp op) {
   return cast<RankedTensorType>(op.getValue().getType());
 }
 
+/// Replica by replica, from its first stage to its last: so parameters are met
+/// in the order of the model, wherever its stages are.
+SmallVector<std::pair<int64_t, func::FuncOp>>
+byStage(const Programs &programs) {
+  SmallVector<std::pair<int64_t, func::FuncOp>> order(programs.begin(),
+                                                      programs.end());
+  auto keyOf = [](const std::pair<int64_t, func::FuncOp> &program) {
+    auto info =
+        program.second->getAttrOfType<dist::ProgramAttr>(dist::kProgramAttr);
+    return std::tuple(info.getReplica(), info.getStage(), program.first);
+  };
+  llvm::sort(order,
+             [&](const auto &a, const auto &b) { return keyOf(a) < keyOf(b); });
+  return order;
+}
+
 /// What all devices hold of each parameter, and what they add to its gradient.
 FailureOr<Parameters> collectUses(const Programs &programs) {
   Parameters parameters;
@@ -87,7 +103,7 @@ FailureOr<Parameters> collectUses(const Programs &programs) {
         }))
       uses.push_back({rank, std::move(box)});
   };
-  for (auto &[rank, func] : programs)
+  for (auto &[rank, func] : byStage(programs))
     for (Operation &op : func->getRegion(0).front()) {
       if (auto held = dyn_cast<het::ParameterOp>(op);
           held && held.isTrained()) {
@@ -262,9 +278,12 @@ private:
     return sum;
   }
 
-  /// What this device adds up for owners elsewhere.
+  /// What this device adds up for owners elsewhere. As all sums, in the order
+  /// in which buckets are complete: nobody is to wait for what the end of a
+  /// backward brings while there is something to add up.
   void emitRelayedSums() {
-    for (auto [b, bucket] : llvm::enumerate(buckets))
+    for (unsigned b : llvm::reverse(byNeed)) {
+      const Bucket &bucket = buckets[b];
       for (const RelayGroup &group : cells[bucket.cells.front()].gathers) {
         if (group.relay != rank || group.members.size() == 1)
           continue;
@@ -275,12 +294,13 @@ private:
                                      cells[bucket.cells.front()].owner,
                                      gradientChannel(b));
       }
+    }
   }
 
   /// Sums of owned cells, in the order of groups.
   void emitSums() {
-    for (const Bucket &bucket : buckets)
-      for (unsigned c : bucket.cells) {
+    for (unsigned b : llvm::reverse(byNeed))
+      for (unsigned c : buckets[b].cells) {
         const Cell &cell = cells[c];
         if (cell.owner != rank)
           continue;

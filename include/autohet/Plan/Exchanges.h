@@ -42,9 +42,8 @@ struct RankExchange {
   }
 };
 
-/// Less of a parameter goes to one owner: a part is put together with the
-/// others before the next forward, while a whole one may arrive during it.
-constexpr int64_t kLeastPartBytes = int64_t(1) << 20;
+/// Less of a parameter goes to one owner: a message has to be worth it.
+constexpr int64_t kLeastPartBytes = int64_t(1) << 16;
 /// What one message of gradients or parameters carries at most, unless one
 /// slice has more.
 constexpr int64_t kBucketBytes = int64_t(1) << 20;

@@ -192,6 +192,40 @@ TEST_F(GradientCells, StateIsSpreadByShares) {
   EXPECT_THAT(owners["alone"], ElementsAre(2));
 }
 
+/// What others own elsewhere does not matter, so that a rank owns in proportion
+/// to what it holds: one that holds two of three tables owns half of each.
+TEST_F(GradientCells, EachSetOfHoldersSharesWhatItHolds) {
+  for (const char *name : {"a", "b", "c", "d"})
+    for (int64_t rank : {0, 1})
+      trainBox(parameter(std::string("left ") + name, {8}), rank, {0}, {8});
+  for (const char *name : {"a", "b"})
+    for (int64_t rank : {1, 2})
+      trainBox(parameter(std::string("right ") + name, {8}), rank, {0}, {8});
+  std::vector<Cell> cells = refine(parameters);
+  chooseOwners(cells, /*spread=*/true, std::nullopt);
+  std::map<int64_t, int64_t> owned;
+  for (const Cell &cell : cells)
+    owned[cell.owner] += cell.box.elements();
+  EXPECT_EQ(owned[0], 16);
+  EXPECT_EQ(owned[1], 24); // balanced over all it were 16
+  EXPECT_EQ(owned[2], 8);
+}
+
+/// A set with one table gives it to who owns least elsewhere.
+TEST_F(GradientCells, OddOnesGoToWhoOwnsLeast) {
+  for (int64_t rank : {0, 1})
+    trainBox(parameter("a", {8}), rank, {0}, {8});
+  for (int64_t rank : {0, 1, 2})
+    trainBox(parameter("b", {8}), rank, {0}, {8});
+  for (int64_t rank : {0, 2})
+    trainBox(parameter("c", {8}), rank, {0}, {8});
+  std::vector<Cell> cells = refine(parameters);
+  chooseOwners(cells, /*spread=*/true, std::nullopt);
+  EXPECT_EQ(cells[0].owner, 0);
+  EXPECT_EQ(cells[1].owner, 1);
+  EXPECT_EQ(cells[2].owner, 2);
+}
+
 /// Of two cells that share a dim 0, one is cut: the other is cut with it, so
 /// that the cells remain a grid.
 TEST_F(GradientCells, CutsGoThroughTheWholeParameter) {
