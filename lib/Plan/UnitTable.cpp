@@ -94,7 +94,10 @@ std::string formatUnitTable(const UnitTable &table) {
     os << separator << "    {\"name\": " << json::Value(parameter.name)
        << ", \"bytes\": " << json::Value(parameter.bytes)
        << ", \"trained\": " << (parameter.trained ? "true" : "false")
-       << ", \"divided\": " << (parameter.divided ? "true" : "false") << "}";
+       << ", \"divided\": " << (parameter.divided ? "true" : "false");
+    if (parameter.divided_by_rows)
+      os << ", \"divided_by_rows\": true";
+    os << "}";
     separator = ",\n";
   }
   os << "\n  ],\n  \"units\": [";
@@ -157,6 +160,7 @@ private:
     reader.required("bytes", parameter.bytes, Dimension::None);
     reader.optional("trained", parameter.trained);
     reader.optional("divided", parameter.divided);
+    reader.optional("divided_by_rows", parameter.divided_by_rows);
     reader.finish();
     table.parameters.push_back(std::move(parameter));
   }

@@ -55,6 +55,31 @@ int64_t microbatchesInFlight(Schedule schedule, unsigned stage,
 //===-- Time
 //---------------------------------------------------------------===//
 
+CostModel::RankPorts
+CostModel::rankPorts(llvm::ArrayRef<unsigned> devices) const {
+  RankPorts slowest;
+  // Mostly all links are one.
+  bool areAlike = llvm::all_of(devices, [&](unsigned device) {
+    return classes.classOf(device) == classes.classOf(devices.front()) &&
+           cluster.devices()[device].node ==
+               cluster.devices()[devices.front()].node;
+  });
+  auto meet = [&](const Link &hop, double &port) {
+    port += 1 / hop.bandwidth_bytes_per_s;
+    slowest.latency_s = std::max(slowest.latency_s, hop.latency_s);
+  };
+  for (size_t rank = 0; rank < (areAlike ? 1 : devices.size()); ++rank) {
+    double out = 0, in = 0;
+    for (size_t other = 0; other < devices.size(); ++other)
+      if (other != rank) {
+        meet(link(devices[rank], devices[other]), out);
+        meet(link(devices[other], devices[rank]), in);
+      }
+    slowest.seconds_per_byte = std::max({slowest.seconds_per_byte, out, in});
+  }
+  return slowest;
+}
+
 PassSeconds CostModel::unitSeconds(unsigned unit,
                                    llvm::ArrayRef<unsigned> devices,
                                    llvm::ArrayRef<int64_t> weights,
@@ -73,12 +98,14 @@ PassSeconds CostModel::unitSeconds(unsigned unit,
   } forward, backward;
   unsigned ranks = devices.size();
   std::vector<double> shares = sharesOf(data, weights);
+  // Where all ranks do all of it, they have nothing to exchange.
+  bool isDivided = ranks > 1 && shares.front() < 1;
   for (unsigned rank = 0; rank < ranks; ++rank) {
     const DeviceKind &kind = cluster.kindOf(devices[rank]);
     double share = shares[rank];
     auto seconds = [&](const PassWork &pass) {
       Work mine = pass.of(samples, share);
-      if (ranks > 1)
+      if (isDivided)
         for (const RankExchange &exchange : pass.exchanges)
           mine += exchangeWork(
               exchange.kind, exchange.bytes_per_sample * samples, ranks, share);
@@ -89,22 +116,18 @@ PassSeconds CostModel::unitSeconds(unsigned unit,
       backward.add(seconds(data.backward));
   }
   PassSeconds result = {forward.first_s, backward.first_s};
-  if (ranks == 1)
+  if (!isDivided)
     return result;
 
-  double bandwidth = std::numeric_limits<double>::infinity(), latency = 0;
-  for (size_t rank = 0; rank < devices.size(); ++rank) {
-    const Link &hop = link(devices[rank], devices[(rank + 1) % devices.size()]);
-    bandwidth = std::min(bandwidth, hop.bandwidth_bytes_per_s);
-    latency = std::max(latency, hop.latency_s);
-  }
+  RankPorts ports = rankPorts(devices);
   auto exchanged = [&](const PassWork &pass, const Slowest &slowest) {
     double messages_s = 0;
     bool hasSlices = false;
     for (const RankExchange &exchange : pass.exchanges) {
       double bytes = exchange.bytes_per_sample * samples;
       ExchangeMessages messages = exchangeMessages(exchange.kind, bytes, ranks);
-      messages_s += messages.rounds * latency + messages.bytes / bandwidth;
+      messages_s += messages.rounds * ports.latency_s +
+                    messages.bytes / (ranks - 1) * ports.seconds_per_byte;
       hasSlices |= messages.rounds > 1;
     }
     if (hasSlices)
@@ -237,15 +260,19 @@ double CostModel::bytesBetween(llvm::ArrayRef<unsigned> from,
   return bytes;
 }
 
-MemoryNeed CostModel::memory(llvm::ArrayRef<unsigned> units, double share,
+MemoryNeed CostModel::memory(llvm::ArrayRef<unsigned> units,
+                             llvm::ArrayRef<int64_t> weights, unsigned position,
                              int64_t microbatchSize, int64_t inFlight,
                              const StageTies &ties, Keeping keeping) const {
   MemoryNeed need;
   double samples = static_cast<double>(microbatchSize);
   double held = samples * static_cast<double>(inFlight);
   std::vector<unsigned> seen;
+  double plain = sharesOf(weights)[position];
   for (unsigned index : units) {
     const Unit &unit = table.units[index];
+    // In whole heads; searches reckon with no less than the plain share.
+    double share = std::max(plain, sharesOf(unit, weights)[position]);
     // A tied parameter lies here once, however many units use it.
     for (unsigned parameter : unit.parameters) {
       if (llvm::is_contained(seen, parameter))
@@ -273,7 +300,7 @@ MemoryNeed CostModel::memory(llvm::ArrayRef<unsigned> units, double share,
     need.transfer_bytes +=
         samples * (kSlotsBesideReceived * ties.received_bytes +
                    kSlotsOfSent * ties.sent_bytes);
-    need.exchange_bytes = exchangeBytes(need.gradient_bytes, ties.exchanged,
+    need.exchange_bytes = exchangeBytes(need.gradient_bytes * ties.exchanged,
                                         need.activation_bytes, inFlight);
   }
   return need;

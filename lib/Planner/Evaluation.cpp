@@ -136,12 +136,12 @@ private:
       if (isNew || !owners.isEven()) {
         known.memory[s].clear();
         int64_t inFlight = inFlightOf(replica, s, schedule, costs);
-        for (auto [position, share] :
-             llvm::enumerate(sharesOf(stage.weights))) {
+        for (unsigned position = 0; position < stage.devices.size();
+             ++position) {
           owners.setShares({r, s}, position, known.ties[s]);
-          known.memory[s].push_back(
-              costs.memory(stage.units, share, replica.microbatch_size,
-                           inFlight, known.ties[s], stage.keeping));
+          known.memory[s].push_back(costs.memory(
+              stage.units, stage.weights, position, replica.microbatch_size,
+              inFlight, known.ties[s], stage.keeping));
         }
       }
       double busy = result.timelineOf(r).busySeconds(s);
@@ -198,8 +198,17 @@ private:
         result.gradient_exchange = GradientExchange::Hierarchical;
       }
     }
-    for (auto [entry, kind] : llvm::zip_equal(result.devices, best.kinds))
-      entry.sync_s = best.traffic[kind].first_s + best.traffic[kind].second_s;
+    for (auto [entry, kind] : llvm::zip_equal(result.devices, best.kinds)) {
+      const Traffic &traffic = best.traffic[kind];
+      entry.sync_s = traffic.first_s + traffic.second_s;
+      // No less than directly, which is what searches reckon with.
+      double &bytes = entry.memory.exchange_bytes;
+      bytes = std::max(bytes,
+                       exchangeBytes(traffic.buffer_bytes,
+                                     entry.memory.activation_bytes,
+                                     inFlightOf(plan.replicas[entry.replica],
+                                                entry.stage, schedule, costs)));
+    }
     result.update_s = best.update_s;
     result.exposed_of_replica_s = std::move(best.exposed_of_replica_s);
     result.pipeline_s = best.pipeline_s;
@@ -392,9 +401,8 @@ double estimateMemory(const ResolvedPlan &plan, unsigned r, unsigned s,
   StageTies ties = transfersOf(replica, costs.units())[s];
   Ownership(plan, stateOwner, costs).setShares({r, s}, position, ties);
   return costs
-      .memory(stage.units, sharesOf(stage.weights)[position],
-              replica.microbatch_size, inFlightOf(replica, s, schedule, costs),
-              ties, stage.keeping)
+      .memory(stage.units, stage.weights, position, replica.microbatch_size,
+              inFlightOf(replica, s, schedule, costs), ties, stage.keeping)
       .total();
 }
 

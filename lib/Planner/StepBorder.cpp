@@ -15,50 +15,51 @@ static constexpr double never = std::numeric_limits<double>::infinity();
 StepBorder::StepBorder(const ResolvedPlan &plan, const PlanEvaluation &result,
                        const Ownership &owners, const CostModel &costs)
     : plan(plan), result(result), owners(owners), costs(costs),
-      pieceOf(costs.units().parameters.size(), -1) {
+      piecesOf(costs.units().parameters.size()) {
   makePieces();
 }
 
-// From the last unit to the first, as buckets are filled: what has the same
-// holders and owner goes together up to a bucket's size.
+// From the last unit to the first, as buckets are filled: what the same devices
+// hold and one owns goes together up to a bucket's size.
 void StepBorder::makePieces() {
   const UnitTable &table = costs.units();
-  std::vector<double> part(owners.groupCount()); // of one owner's device
-  for (auto [group, share] : llvm::enumerate(part))
-    for (const Holder &holder : owners.holdersOf(group))
-      share = std::max(share, owners.share(group, holder, 0) /
-                                  static_cast<double>(
-                                      owners.stageOf(holder).devices.size()));
-  std::vector<unsigned> unitOf(pieceOf.size(), ~0u); // the first that has it
+  llvm::ArrayRef<CellClass> classes = owners.cellClasses();
+  std::vector<double> most; // of a class's bytes, for one bucket an owner
+  for (const CellClass &cells : classes)
+    most.push_back(kBucketBytes / cells.largestShare());
+  std::vector<unsigned> unitOf(piecesOf.size(), ~0u); // the first that has it
   for (auto [unit, data] : llvm::enumerate(table.units))
     for (unsigned parameter : data.parameters)
       unitOf[parameter] = std::min<unsigned>(unitOf[parameter], unit);
-  std::vector<int> open(owners.groupCount(), -1); // may still grow
+  std::vector<int> open(classes.size(), -1); // may still grow
   for (unsigned unit = table.units.size(); unit-- > 0;) {
     llvm::SmallVector<unsigned, 8> own;
-    llvm::SmallVector<GradientPiece, 2> fresh; // one a group
+    llvm::SmallVector<GradientPiece, 4> fresh; // one a class
     for (unsigned parameter : table.units[unit].parameters) {
       const UnitParameter &data = table.parameters[parameter];
       if (!data.trained || unitOf[parameter] != unit)
         continue;
       own.push_back(parameter);
-      unsigned group = owners.groupOf(parameter);
-      auto place = llvm::find_if(fresh, [&](const GradientPiece &piece) {
-        return piece.group == group;
+      owners.visitAllCells(parameter, [&](unsigned cells, double width) {
+        auto place = llvm::find_if(fresh, [&](const GradientPiece &piece) {
+          return piece.cell_class == cells;
+        });
+        if (place == fresh.end()) {
+          fresh.emplace_back().cell_class = cells;
+          place = &fresh.back();
+          place->first_unit = unit;
+        }
+        place->bytes += data.bytes * width;
+        place->message_bytes =
+            std::max(place->message_bytes, data.bytes * width);
       });
-      if (place == fresh.end()) {
-        fresh.emplace_back().group = group;
-        place = &fresh.back();
-      }
-      (data.divided ? place->divided_bytes : place->whole_bytes) += data.bytes;
-      place->message_bytes = std::max(place->message_bytes, data.bytes);
     }
     for (GradientPiece &piece : fresh) {
-      double most = kBucketBytes / part[piece.group]; // of one bucket
+      double limit = most[piece.cell_class];
       piece.message_bytes =
-          std::max(piece.message_bytes, std::min(piece.all(), most));
-      int &last = open[piece.group];
-      if (last >= 0 && pieces[last].all() + piece.all() <= most) {
+          std::max(piece.message_bytes, std::min(piece.bytes, limit));
+      int &last = open[piece.cell_class];
+      if (last >= 0 && pieces[last].bytes + piece.bytes <= limit) {
         pieces[last] += piece;
         continue;
       }
@@ -66,53 +67,63 @@ void StepBorder::makePieces() {
       pieces.push_back(piece);
     }
     for (unsigned parameter : own)
-      pieceOf[parameter] = open[owners.groupOf(parameter)];
+      owners.visitAllCells(parameter, [&](unsigned cells, double) {
+        piecesOf[parameter].push_back(
+            {cells, static_cast<unsigned>(open[cells])});
+      });
   }
 }
 
 const StepBorder::StageMeetings &
 StepBorder::meetingsOf(const DeviceEvaluation &entry) {
-  auto [place, isNew] =
-      stages.try_emplace({result.make_of_replica[entry.replica], entry.stage});
+  auto [place, isNew] = stages.try_emplace(
+      {result.make_of_replica[entry.replica], entry.stage, entry.position});
   StageMeetings &made = place->second;
   if (!isNew)
     return made;
   const ResolvedReplica &replica = plan.replicas[entry.replica];
   const ResolvedStage &stage = replica.stages[entry.stage];
-  std::vector<int> meetingOf(pieces.size(), -1);
-  std::vector<bool> isSeen(pieceOf.size());
-  llvm::SmallDenseMap<unsigned, bool, 4> isCut; // each group
   Holder self = {entry.replica, entry.stage};
+  llvm::SmallDenseMap<unsigned, unsigned, 32> meetingOf; // of each piece
+  std::vector<bool> isSeen(piecesOf.size());
   for (unsigned unit : stage.units) {
     PassSeconds seconds =
         costs.unitSeconds(unit, stage, replica.microbatch_size);
     for (unsigned parameter : costs.units().units[unit].parameters) {
-      int piece = pieceOf[parameter];
-      if (piece < 0 || isSeen[parameter])
+      const UnitParameter &data = costs.units().parameters[parameter];
+      if (!data.trained || isSeen[parameter])
         continue;
       isSeen[parameter] = true;
-      if (meetingOf[piece] < 0) {
-        meetingOf[piece] = static_cast<int>(made.meetings.size());
-        made.meetings.push_back({static_cast<unsigned>(piece),
-                                 made.seconds.forward_s,
-                                 made.seconds.backward_s, seconds});
-      }
-      unsigned group = owners.groupOf(parameter);
-      auto [known, isFirst] = isCut.try_emplace(group);
-      if (isFirst)
-        known->second = owners.isCutByOthers(group, self);
-      const UnitParameter &data = costs.units().parameters[parameter];
-      if (!data.divided || !known->second)
-        continue;
-      Meeting &meeting = made.meetings[meetingOf[piece]];
-      meeting.cut_bytes += data.bytes;
-      ++meeting.cut_count;
+      bool isCut = owners.isCutByOthers(parameter, self, entry.position);
+      owners.visitCells(
+          parameter, self, entry.position, [&](unsigned cells, double width) {
+            unsigned piece =
+                llvm::find_if(piecesOf[parameter], [&](const auto &of) {
+                  return of.first == cells;
+                })->second;
+            auto [known, isFirst] =
+                meetingOf.try_emplace(piece, made.meetings.size());
+            if (isFirst)
+              made.meetings.push_back({piece, made.seconds.forward_s,
+                                       made.seconds.backward_s, seconds});
+            if (!isCut)
+              return;
+            Meeting &meeting = made.meetings[known->second];
+            meeting.cut_bytes += data.bytes * width;
+            ++meeting.cut_count;
+          });
     }
     made.seconds += seconds;
   }
   // Backward goes through the units the other way.
   for (Meeting &meeting : made.meetings)
     meeting.backward_s = made.seconds.backward_s - meeting.backward_s;
+  for (unsigned number = 0; number < made.meetings.size(); ++number)
+    made.by_need.push_back(number);
+  llvm::sort(made.by_need, [&](unsigned a, unsigned b) {
+    return std::pair(pieces[made.meetings[a].piece].first_unit, a) <
+           std::pair(pieces[made.meetings[b].piece].first_unit, b);
+  });
   return made;
 }
 
@@ -120,38 +131,52 @@ double StepBorder::firstMessage(const DeviceEvaluation &entry) {
   const StageMeetings &stage = meetingsOf(entry);
   double bytes = 0;
   for (const Meeting &meeting : stage.meetings)
-    bytes += pieces[meeting.piece].all();
+    bytes += bytesOf(meeting);
   return bytes > 0 ? pieces[stage.meetings.front().piece].message_bytes / bytes
                    : 0;
 }
 
-StepBorderTimes StepBorder::time(llvm::ArrayRef<Traffic> traffic,
-                                 llvm::ArrayRef<unsigned> kinds) {
-  // Where no node has several holders all is direct.
-  relays = llvm::any_of(
-      traffic, [](const Traffic &entry) { return entry.second_s > 0; });
+void StepBorder::makeMembers(llvm::ArrayRef<Traffic> traffic,
+                             llvm::ArrayRef<unsigned> kinds) {
+  llvm::ArrayRef<Device> devices = costs.machines().devices();
   members.assign(traffic.size(), {});
-  StepBorderTimes times;
-  times.replicas.resize(plan.replicas.size());
+  relays = false;
   for (auto [entry, kind] : llvm::zip_equal(result.devices, kinds)) {
     Member &member = members[kind];
     if (member.entry)
       continue;
-    const ResolvedStage &stage =
-        plan.replicas[entry.replica].stages[entry.stage];
     member.entry = &entry;
     member.traffic = &traffic[kind];
     member.stage = &meetingsOf(entry);
-    member.share = sharesOf(stage.weights)[entry.position];
+    member.node = devices[entry.device].node;
+    // Where no node has several holders all is direct.
+    relays |= member.traffic->second_s > 0;
     const DeviceKind &kindOfDevice = costs.machines().kindOf(entry.device);
     for (const Meeting &meeting : member.stage->meetings) {
-      double cut = meeting.cut_bytes * member.share;
-      Work work = CostModel::copyWork(cut, meeting.cut_count);
-      member.cut_s += kindOfDevice.seconds(work);
-      member.assemble_s += 2 * kindOfDevice.seconds(work);
+      unsigned number = pieces[meeting.piece].cell_class;
+      member.ways.push_back(&member.traffic->of(number));
+      const CellClass &cells = owners.cellClasses()[number];
+      bool isAlone = true;
+      for (const Party &party : cells.parties)
+        isAlone &= party.device == entry.device ||
+                   devices[party.device].node != member.node;
+      member.are_alone.push_back(isAlone);
+      double cut_s = kindOfDevice.seconds(
+          CostModel::copyWork(meeting.cut_bytes, meeting.cut_count));
+      member.cut_s += cut_s;
+      member.assemble_s += 2 * cut_s;
     }
   }
+}
+
+StepBorderTimes StepBorder::time(llvm::ArrayRef<Traffic> traffic,
+                                 llvm::ArrayRef<unsigned> kinds) {
+  makeMembers(traffic, kinds);
+  StepBorderTimes times;
+  times.replicas.resize(plan.replicas.size());
   updateAndSend();
+  if (relays)
+    passParametersOn();
   receiveParameters();
   // A replica begins when all its stages can.
   for (auto [entry, kind] : llvm::zip_equal(result.devices, kinds)) {
@@ -164,6 +189,9 @@ StepBorderTimes StepBorder::time(llvm::ArrayRef<Traffic> traffic,
     late = std::max(late, times.replicas[entry.replica].late_s);
   }
   sendGradients();
+  receiveGradients();
+  if (relays)
+    relayGradients();
   for (auto [entry, kind] : llvm::zip_equal(result.devices, kinds)) {
     ReplicaBorder &replica = times.replicas[entry.replica];
     replica.sent_s = std::max(replica.sent_s, members[kind].sent_s);
@@ -175,24 +203,60 @@ StepBorderTimes StepBorder::time(llvm::ArrayRef<Traffic> traffic,
   return times;
 }
 
+void StepBorder::clear(Passings &passings) const {
+  passings.assign(pieces.size(), {never, 0});
+}
+
+StepBorder::Passings &StepBorder::ofNode(std::map<unsigned, Passings> &nodes,
+                                         unsigned node) const {
+  auto [place, isNew] = nodes.try_emplace(node);
+  if (isNew)
+    clear(place->second);
+  return place->second;
+}
+
+//===-- New parameters ----------------------------------------------------===//
+
 // The first forward waits for the device's own updates, whoever they are for.
 void StepBorder::updateAndSend() {
-  left_s.assign(pieces.size(), 0);
-  ready_s.assign(pieces.size(), never);
+  clear(direct);
   for (Member &member : members) {
-    double sent_s = 0;
-    for (const Meeting &meeting : member.stage->meetings) {
-      const GradientPiece &piece = pieces[meeting.piece];
-      const GroupTraffic &group = member.traffic->of(piece.group);
-      double bytes = piece.of(member.share);
-      if (group.update_s == 0)
+    member.sent_s = 0;
+    for (unsigned number : member.stage->by_need) {
+      const Meeting &meeting = member.stage->meetings[number];
+      const ClassTraffic *way = member.ways[number];
+      if (way->update_s == 0)
         continue;
-      double &ready = ready_s[meeting.piece];
-      ready = std::min(ready, member.update_s);
-      member.update_s += group.update_s * bytes;
-      sent_s = std::max(sent_s, member.update_s) + group.back_out_s * bytes;
-      double &left = left_s[meeting.piece];
-      left = std::max(left, sent_s);
+      Passing &passing = direct[meeting.piece];
+      passing.ready_s = std::min(passing.ready_s, member.update_s);
+      member.update_s += way->update_s * bytesOf(meeting);
+      member.sent_s = std::max(member.sent_s, member.update_s) +
+                      way->back.out_s * bytesOf(meeting);
+      passing.left_s = std::max(passing.left_s, member.sent_s);
+    }
+  }
+}
+
+// As they come, on a stream of its own.
+void StepBorder::passParametersOn() {
+  inside.clear();
+  for (Member &member : members) {
+    Passings &passings = ofNode(inside, member.node);
+    double come_s = 0, sent_s = member.sent_s;
+    for (unsigned number : member.stage->by_need) {
+      const Meeting &meeting = member.stage->meetings[number];
+      const ClassTraffic *way = member.ways[number];
+      const Passing &from = direct[meeting.piece];
+      if (way->back.in_s > 0)
+        come_s = std::max(from.left_s, std::max(come_s, from.ready_s) +
+                                           way->back.in_s * bytesOf(meeting));
+      if (way->passed_on.out_s == 0)
+        continue;
+      Passing &passing = passings[meeting.piece];
+      passing.ready_s = std::min(passing.ready_s, come_s);
+      sent_s = std::max(sent_s, come_s + member.traffic->latency_s) +
+               way->passed_on.out_s * bytesOf(meeting);
+      passing.left_s = std::max(passing.left_s, sent_s);
     }
   }
 }
@@ -200,7 +264,7 @@ void StepBorder::updateAndSend() {
 // Each unit of the first forward waits for its own parameters.
 void StepBorder::receiveParameters() {
   for (Member &member : members) {
-    const Traffic &traffic = *member.traffic;
+    double latency_s = member.traffic->latency_s;
     double start_s = result.timelineOf(member.entry->replica)
                          .first(member.entry->stage)
                          .start_s;
@@ -208,73 +272,125 @@ void StepBorder::receiveParameters() {
     member.update_s =
         std::max(0.0, member.update_s + member.assemble_s - start_s);
     member.late_s = member.update_s;
-    // Through relays it takes both hops, one behind the other.
-    double direct_s = 0;
-    for (const Meeting &meeting : member.stage->meetings) {
-      const GroupTraffic &group = traffic.of(pieces[meeting.piece].group);
-      direct_s += std::max(group.out_s, group.in_s) *
-                  pieces[meeting.piece].of(member.share);
-    }
-    double hops = direct_s > 0 ? 1 + traffic.second_s / direct_s : 1;
-    for (const Meeting &meeting : member.stage->meetings) {
+    for (unsigned number : member.stage->by_need) {
+      const Meeting &meeting = member.stage->meetings[number];
+      const ClassTraffic *way = member.ways[number];
       const GradientPiece &piece = pieces[meeting.piece];
-      const GroupTraffic &group = traffic.of(piece.group);
-      double in_s = (relays ? hops * std::max(group.out_s, group.in_s)
-                            : group.back_in_s) *
-                    piece.of(member.share);
+      double in_s = (way->back.in_s + way->passed_on.in_s) * piece.bytes;
       if (in_s == 0)
         continue;
-      double message = piece.message_bytes / piece.all();
+      double message = piece.message();
       member.late_s =
-          std::max(member.late_s, there_s + in_s * message + traffic.latency_s -
+          std::max(member.late_s, there_s + in_s * message + latency_s -
                                       start_s - meeting.forward_s);
-      there_s = std::max(there_s, ready_s[meeting.piece]) + in_s;
-      if (!relays)
-        there_s = std::max(there_s, left_s[meeting.piece]);
+      if (way->back.in_s > 0) {
+        const Passing &from = direct[meeting.piece];
+        there_s = std::max(from.left_s, std::max(there_s, from.ready_s) +
+                                            way->back.in_s * piece.bytes);
+      }
+      if (way->passed_on.in_s > 0) {
+        const Passing &from = ofNode(inside, member.node)[meeting.piece];
+        there_s = std::max(from.left_s, std::max(there_s, from.ready_s) +
+                                            way->passed_on.in_s * piece.bytes);
+      }
       // The last message is for the end of the unit.
-      member.late_s =
-          std::max(member.late_s, there_s + traffic.latency_s - start_s -
-                                      meeting.forward_s -
-                                      meeting.unit.forward_s * (1 - message));
+      member.late_s = std::max(
+          member.late_s, there_s + latency_s - start_s - meeting.forward_s -
+                             meeting.unit.forward_s * (1 - message));
       if (meeting.cut_count > 0)
-        parts_s = std::max(parts_s, there_s + traffic.latency_s);
+        parts_s = std::max(parts_s, there_s + latency_s);
     }
     member.late_s =
         std::max(member.late_s, parts_s + member.assemble_s - start_s);
   }
 }
 
+//===-- Gradients ---------------------------------------------------------===//
+
 void StepBorder::sendGradients() {
-  left_s.assign(pieces.size(), 0);
-  ready_s.assign(pieces.size(), never);
+  clear(direct);
+  inside.clear();
   for (Member &member : members) {
-    const Traffic &traffic = *member.traffic;
-    PipelineCommand last =
-        result.timelineOf(member.entry->replica).last(member.entry->stage);
-    double begin_s = member.late_s + last.start_s;
-    double sums_s = member.cut_s;
-    for (const Meeting &meeting : llvm::reverse(member.stage->meetings)) {
+    double latency_s = member.traffic->latency_s;
+    const PipelineTimeline &timeline = result.timelineOf(member.entry->replica);
+    PipelineCommand last = timeline.last(member.entry->stage);
+    double begin_s = member.late_s + last.start_s, sums_s = member.cut_s;
+    member.backward_end_s = member.late_s + last.end_s + member.cut_s;
+    member.sent_s = 0;
+    for (auto [meeting, way, isAlone] : llvm::reverse(llvm::zip_equal(
+             member.stage->meetings, member.ways, member.are_alone))) {
       const GradientPiece &piece = pieces[meeting.piece];
-      const GroupTraffic &group = traffic.of(piece.group);
-      double bytes = piece.of(member.share);
-      sums_s += group.sum_s * bytes;
+      sums_s += (way->sum_s + way->relay_s) * piece.bytes;
       double ready = begin_s + meeting.backward_s;
-      ready_s[meeting.piece] = std::min(ready_s[meeting.piece], ready);
-      double out_s =
-          (relays ? std::max(group.out_s, group.in_s) : group.out_s) * bytes;
-      if (out_s == 0)
-        continue;
-      double message = piece.message_bytes / piece.all();
+      double out_s = way->first.out_s * piece.bytes, message = piece.message();
       double first = ready - meeting.unit.backward_s * (1 - message);
-      member.sent_s = std::max(std::max(member.sent_s, first) + out_s,
-                               ready + out_s * message);
-      double &left = left_s[meeting.piece];
-      left = std::max(left, member.sent_s + traffic.latency_s);
+      if (out_s > 0)
+        member.sent_s = std::max(std::max(member.sent_s, first) + out_s,
+                                 ready + out_s * message);
+      for (Passings *passings :
+           {relays ? &ofNode(inside, member.node) : nullptr,
+            !relays || isAlone ? &direct : nullptr}) {
+        if (!passings)
+          continue;
+        Passing &passing = (*passings)[meeting.piece];
+        passing.ready_s = std::min(passing.ready_s, ready);
+        if (out_s > 0)
+          passing.left_s = std::max(passing.left_s, member.sent_s + latency_s);
+      }
     }
-    // What relays add up leaves behind all that.
-    if (relays)
-      member.sent_s += traffic.second_s;
     member.end_s = member.late_s + last.end_s + sums_s;
+  }
+}
+
+void StepBorder::receiveGradients() {
+  for (Member &member : members) {
+    Passings *near = relays ? &ofNode(inside, member.node) : nullptr;
+    double come_s = 0;
+    member.comes_from_s = never;
+    member.come_s.resize(member.ways.size());
+    for (unsigned number : llvm::reverse(member.stage->by_need)) {
+      const Meeting &meeting = member.stage->meetings[number];
+      const ClassTraffic *way = member.ways[number];
+      if (way->first.in_s > 0) {
+        Passing from = direct[meeting.piece];
+        if (near) {
+          const Passing &other = (*near)[meeting.piece];
+          from = {std::min(from.ready_s, other.ready_s),
+                  std::max(from.left_s, other.left_s)};
+        }
+        member.comes_from_s =
+            std::min(member.comes_from_s, std::max(come_s, from.ready_s));
+        come_s = std::max(from.left_s, std::max(come_s, from.ready_s) +
+                                           way->first.in_s * bytesOf(meeting) +
+                                           member.traffic->latency_s);
+      }
+      member.come_s[number] = come_s;
+    }
+  }
+}
+
+// Relays add up behind their own last backward, all that they pass on before
+// what they own.
+void StepBorder::relayGradients() {
+  clear(relayed);
+  for (Member &member : members) {
+    member.relayed_s = member.backward_end_s;
+    double sent_s = member.sent_s;
+    for (unsigned number : llvm::reverse(member.stage->by_need)) {
+      const Meeting &meeting = member.stage->meetings[number];
+      const ClassTraffic *way = member.ways[number];
+      if (way->second.out_s == 0)
+        continue;
+      double bytes = bytesOf(meeting);
+      double added_s = std::max(member.relayed_s, member.come_s[number]);
+      Passing &passing = relayed[meeting.piece];
+      passing.ready_s = std::min(passing.ready_s, added_s);
+      member.relayed_s = added_s + way->relay_s * bytes;
+      sent_s = std::max(sent_s, member.relayed_s) + way->second.out_s * bytes;
+      passing.left_s =
+          std::max(passing.left_s, sent_s + member.traffic->latency_s);
+    }
+    member.sent_s = sent_s;
   }
 }
 
@@ -282,31 +398,28 @@ void StepBorder::sendGradients() {
 double StepBorder::addUp() {
   double end_s = 0;
   for (const Member &member : members) {
-    const Traffic &traffic = *member.traffic;
-    PipelineCommand last =
-        result.timelineOf(member.entry->replica).last(member.entry->stage);
-    double done_s = member.late_s + last.end_s + member.cut_s, come_s = 0;
-    // Relays add up when they have nothing else to do, and pass on message by
-    // message.
-    double relayed_s = member.late_s + last.end_s, bytes_in_all = 0;
-    for (const Meeting &meeting : member.stage->meetings)
-      bytes_in_all += pieces[meeting.piece].of(member.share);
-    for (const Meeting &meeting : llvm::reverse(member.stage->meetings)) {
-      const GradientPiece &piece = pieces[meeting.piece];
-      const GroupTraffic &group = traffic.of(piece.group);
-      if (group.sum_s == 0)
+    double done_s = std::max(member.backward_end_s, member.relayed_s);
+    // What relays send takes its turn with the rest.
+    double come_s = 0, busy_s = 0;
+    for (unsigned number : llvm::reverse(member.stage->by_need)) {
+      const Meeting &meeting = member.stage->meetings[number];
+      const ClassTraffic *way = member.ways[number];
+      double bytes = bytesOf(meeting);
+      busy_s += (way->first.in_s + way->second.in_s) * bytes;
+      if (way->sum_s == 0)
         continue;
-      double bytes = piece.of(member.share);
-      if (group.in_s > 0) {
-        come_s = std::max({std::max(come_s, ready_s[meeting.piece]) +
-                               group.in_s * bytes + traffic.latency_s,
-                           left_s[meeting.piece]});
-        relayed_s = std::max(relayed_s, come_s);
-        if (relays)
-          relayed_s += traffic.second_s * bytes / bytes_in_all;
-        done_s = std::max(done_s, relayed_s);
+      if (way->first.in_s > 0)
+        done_s = std::max(done_s, member.come_s[number]);
+      if (way->second.in_s > 0) {
+        const Passing &from = relayed[meeting.piece];
+        double begin_s = std::max(come_s, from.ready_s);
+        come_s = std::max(
+            {from.left_s,
+             begin_s + way->second.in_s * bytes + member.traffic->latency_s,
+             std::min(member.comes_from_s, from.ready_s) + busy_s});
+        done_s = std::max(done_s, come_s);
       }
-      done_s += group.sum_s * bytes;
+      done_s += way->sum_s * bytes;
     }
     end_s = std::max(end_s, done_s);
   }

@@ -9,7 +9,8 @@
 // So each device has clocks, of its arithmetic and of each direction of its
 // links, which go through the pieces that it holds in the order of the
 // programs. Pieces are what one message brings: those of a unit, or of several
-// small ones.
+// small ones. Relays have clocks of their own: what a node's devices send them
+// comes first, what they add up leaves behind it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,18 +38,18 @@ struct StepBorderTimes {
   double end_s = 0; ///< of the last one's sums
 };
 
-/// Parameters of one unit, or of several, that have the same holders.
+/// Of one class's parameters: of one unit, or of several.
 struct GradientPiece {
-  unsigned group = 0;
-  double divided_bytes = 0, whole_bytes = 0;
+  unsigned cell_class = 0;
+  double bytes = 0;
   double message_bytes = 0; ///< that come, or become ready, at once
+  unsigned first_unit = 0;  ///< that needs any of it
 
-  double all() const { return divided_bytes + whole_bytes; }
-  double of(double share) const { return divided_bytes * share + whole_bytes; }
+  double message() const { return bytes > 0 ? message_bytes / bytes : 0; }
   GradientPiece &operator+=(const GradientPiece &other) {
-    divided_bytes += other.divided_bytes;
-    whole_bytes += other.whole_bytes;
-    message_bytes = all();
+    bytes += other.bytes;
+    message_bytes = bytes;
+    first_unit = std::min(first_unit, other.first_unit);
     return *this;
   }
 };
@@ -62,12 +63,12 @@ public:
   StepBorderTimes time(llvm::ArrayRef<Traffic> traffic,
                        llvm::ArrayRef<unsigned> kinds);
 
-  /// The part of a stage's bytes in the message that is needed first and
+  /// The part of a device's bytes in the message that is needed first and
   /// complete last.
   double firstMessage(const DeviceEvaluation &entry);
 
 private:
-  /// A piece as a stage meets it.
+  /// A piece as a stage's device meets it.
   struct Meeting {
     unsigned piece = 0;
     /// Of the unit that needs it first and completes its gradient: when it
@@ -75,46 +76,78 @@ private:
     /// and how long it takes for them. The pass goes on in proportion.
     double forward_s = 0, backward_s = 0;
     PassSeconds unit;
-    /// Of parameters that others divide otherwise: these come and go in
-    /// several parts, and are put together before the first forward.
+    /// Of parameters that others divide otherwise, in no runs of rows: these
+    /// come and go in several parts, and are put together before the first
+    /// forward.
     double cut_bytes = 0, cut_count = 0;
   };
   struct StageMeetings {
     std::vector<Meeting> meetings; ///< in the order of units
+    /// Of meetings: as the first unit of the model that has the piece needs it.
+    /// Owners update in this order, and add up in the opposite one; tied
+    /// parameters come into it where they are first used.
+    std::vector<unsigned> by_need;
     PassSeconds seconds;
   };
+  /// When a piece's first part is there to be sent, and when its last part has
+  /// come to those that it is for.
+  struct Passing {
+    double ready_s, left_s = 0;
+  };
+  /// What devices send each other in one hop: everybody to everybody, or, as
+  /// far as nodes matter, those of each to one another.
+  using Passings = std::vector<Passing>; ///< of each piece
+
   /// A device of those of one kind.
   struct Member {
     const DeviceEvaluation *entry = nullptr;
     const Traffic *traffic = nullptr;
     const StageMeetings *stage = nullptr;
-    double share = 1; ///< of what is divided
+    std::vector<const ClassTraffic *> ways; ///< of each meeting
+    std::vector<bool> are_alone;            ///< in its node, of each meeting
+    unsigned node = 0;
     double update_s = 0, late_s = 0, sent_s = 0, end_s = 0; ///< as a replica's
     double cut_s = 0;      ///< cutting its gradients
     double assemble_s = 0; ///< putting its new parameters together
+    double backward_end_s = 0;
+    double relayed_s = 0;       ///< it has added up what it relays
+    double comes_from_s = 0;    ///< when its first gradients come
+    std::vector<double> come_s; ///< of each meeting: the first hop is over
   };
 
   void makePieces();
   const StageMeetings &meetingsOf(const DeviceEvaluation &entry);
+  void makeMembers(llvm::ArrayRef<Traffic> traffic,
+                   llvm::ArrayRef<unsigned> kinds);
   void updateAndSend();
+  void passParametersOn();
   void receiveParameters();
   void sendGradients();
+  void receiveGradients();
+  void relayGradients();
   double addUp();
+
+  Passings &ofNode(std::map<unsigned, Passings> &nodes, unsigned node) const;
+  void clear(Passings &passings) const;
+  double bytesOf(const Meeting &meeting) const {
+    return pieces[meeting.piece].bytes;
+  }
 
   const ResolvedPlan &plan;
   const PlanEvaluation &result;
   const Ownership &owners;
   const CostModel &costs;
   std::vector<GradientPiece> pieces;
-  std::vector<int> pieceOf; ///< of each parameter; -1: not trained
-  std::map<std::pair<unsigned, unsigned>, StageMeetings>
-      stages; ///< make, stage
+  /// Of each parameter: its classes, and the piece of each.
+  std::vector<llvm::SmallVector<std::pair<unsigned, unsigned>, 2>> piecesOf;
+  std::map<std::array<unsigned, 3>, StageMeetings>
+      stages; ///< make, stage, position
 
   std::vector<Member> members; ///< one of each kind
   bool relays = false;
-  /// Of each piece: when its last part has left, and when its first part is
-  /// there to be sent.
-  std::vector<double> left_s, ready_s;
+  /// From all who send to owners themselves, and from relays; inside nodes.
+  Passings direct, relayed;
+  std::map<unsigned, Passings> inside;
 };
 
 } // namespace autohet

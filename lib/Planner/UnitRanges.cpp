@@ -7,8 +7,17 @@
 
 namespace autohet {
 
+// Stages are in one node.
+static double largestNode(const Cluster &cluster) {
+  unsigned largest = 1;
+  for (const Node &node : cluster.nodes)
+    largest = std::max<unsigned>(largest, node.device_count);
+  return largest;
+}
+
 UnitRanges::UnitRanges(const CostModel &costs)
     : count(costs.units().units.size()),
+      mostRanks(largestNode(costs.machines())),
       stateFactor(stateBytesPerByte(costs.optimizerKind())),
       hasGradients(costs.optimizerKind() != OptimizerKind::None),
       hasBackward(costs.hasBackward()), ranges((count + 1) * (count + 1)),
@@ -39,8 +48,14 @@ UnitRanges::UnitRanges(const CostModel &costs)
         const UnitParameter &data = table.parameters[parameter];
         DividedBytes bytes = {data.bytes, data.divided ? 0 : data.bytes};
         range.parameters += bytes;
-        if (data.trained)
-          range.trained += bytes;
+        if (!data.trained)
+          continue;
+        range.trained += bytes;
+        // No rank may be without a head.
+        auto extent = static_cast<double>(unit.divided_extent);
+        bool isEven = mostRanks == 1 ||
+                      (data.divided && (extent == 0 || extent >= mostRanks));
+        range.owned += DividedBytes{data.bytes, isEven ? 0 : data.bytes};
       }
       range.activations += unit.activations;
       auto keepLarger = [](DividedBytes &largest, const DividedBytes &own) {
@@ -77,9 +92,10 @@ double UnitRanges::memory(unsigned begin, unsigned end, double share,
                         kSlotsOfSent * range.sent);
     // Who owns less has less of both together, unless state is smaller.
     if (owned > 0 && stateFactor >= 1)
-      exchanged = exchangeBytes(trained, 1 - owned, activations, inFlight);
+      exchanged = exchangeBytes(trained * (1 - owned), activations, inFlight);
   }
-  return range.parameters.of(share) + trained * (1 + stateFactor * owned) +
+  return range.parameters.of(share) + trained +
+         stateFactor * ownedBytes(begin, end, share, owned, mostRanks) +
          activations + moved + exchanged +
          std::max(range.workspace.of(share) * samples,
                   range.gradient_workspace.of(share));

@@ -26,6 +26,25 @@ public:
   double trainedBytes(unsigned begin, unsigned end, double share) const {
     return hasGradients ? at(begin, end).trained.of(share) : 0;
   }
+  /// Those of them that all holders own equal parts of, if they own equal parts
+  /// of anything. What every rank of a stage has is one owner's of more.
+  double evenBytes(unsigned begin, unsigned end, double share) const {
+    if (!hasGradients)
+      return 0;
+    const DividedBytes &bytes = at(begin, end).owned;
+    return bytes.of(share) - bytes.whole;
+  }
+  /// Those that a rank owns at least which owns this part of what is divided:
+  /// what its stage's `ranks` all have, they and all those of other holders may
+  /// share.
+  double ownedBytes(unsigned begin, unsigned end, double share, double owned,
+                    double ranks) const {
+    if (!hasGradients || owned == 0)
+      return 0;
+    double parties = ranks + (1 / owned - 1) * mostRanks;
+    return owned * evenBytes(begin, end, share) +
+           at(begin, end).owned.whole / parties;
+  }
   /// Of those of one unit.
   double largestParameter(unsigned unit) const { return largest[unit]; }
   /// Bytes of a sample that cross from units before `cut` to later ones.
@@ -36,6 +55,8 @@ private:
   struct Range {
     DividedBytes parameters, trained, activations, workspace,
         gradient_workspace;
+    /// Trained ones, whole where some stage's ranks may all have them whole.
+    DividedBytes owned;
     double received = 0, sent = 0;
   };
 
@@ -44,6 +65,7 @@ private:
   }
 
   unsigned count;
+  double mostRanks; ///< of a stage
   double stateFactor;
   bool hasGradients, hasBackward;
   std::vector<Range> ranges;

@@ -248,8 +248,9 @@ PassSeconds UnitTableCosts::updateSeconds(const StageQuery &stage,
   for (const StageShape::Part &part : shapes()[stage.shape].parts) {
     const DeviceKind &kind =
         machines().kinds[classes()[part.machine_class].kind];
-    double bytes = owned * ranges->trainedBytes(stage.begin, stage.end,
-                                                shares[stage.shape][position]);
+    double bytes = ranges->ownedBytes(stage.begin, stage.end,
+                                      shares[stage.shape][position], owned,
+                                      shares[stage.shape].size());
     position += part.count;
     slowest.forward_s =
         std::max(slowest.forward_s, kind.seconds(costs.updateWork(bytes, 0)));
@@ -277,8 +278,8 @@ ExchangeWays UnitTableCosts::exchangeWays(const StageQuery &stage,
   ExchangeWays slowest;
   size_t position = 0;
   for (const StageShape::Part &part : shape.parts) {
-    double bytes = ranges->trainedBytes(stage.begin, stage.end,
-                                        shares[stage.shape][position]);
+    double bytes = ranges->evenBytes(stage.begin, stage.end,
+                                     shares[stage.shape][position]);
     position += part.count;
     ExchangeWays ways =
         exchangeRates(part.machine_class, shape.deviceCount(), holders);

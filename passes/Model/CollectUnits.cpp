@@ -67,7 +67,8 @@ private:
       auto whole = RankedTensorType::get(op.getWholeShape(),
                                          op.getType().getElementType());
       table.parameters.push_back({op.getName().str(), storedBytes(whole),
-                                  op.isTrained(), work->isDivided(op)});
+                                  op.isTrained(), work->isDivided(op),
+                                  work->isDividedByRows(op)});
     }
     // Of all that a unit divides, the coarsest.
     if (int64_t extent = work->extentOf(op)) {

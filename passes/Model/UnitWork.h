@@ -28,6 +28,9 @@ public:
   bool isDivided(mlir::Value value) const {
     return layouts.of(copied.lookup(value)).kind == het::Layout::Split;
   }
+  bool isDividedByRows(mlir::Value value) const {
+    return layouts.of(copied.lookup(value)).isSplitAlong(0);
+  }
   int64_t extentOf(het::ParameterOp parameter) const {
     return layouts.extentOf(parameter);
   }

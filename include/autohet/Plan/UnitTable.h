@@ -27,10 +27,13 @@ struct UnitParameter {
   bool trained = true;
   /// Tensor-parallel ranks hold a part each; else each holds it whole.
   bool divided = true;
+  /// The parts are rows, which lie one behind the other in the whole.
+  bool divided_by_rows = false;
 
   bool operator==(const UnitParameter &other) const {
     return name == other.name && bytes == other.bytes &&
-           trained == other.trained && divided == other.divided;
+           trained == other.trained && divided == other.divided &&
+           divided_by_rows == other.divided_by_rows;
   }
 };
 

@@ -69,9 +69,8 @@ constexpr double kSlotsBesideReceived = 1, kSlotsOfSent = 3;
 /// All gradients for a device to add up come before it adds any; the memory of
 /// a single microbatch's activations is free for them by then, that of several
 /// is not.
-inline double exchangeBytes(double gradientBytes, double exchanged,
-                            double activationBytes, int64_t inFlight) {
-  double bytes = gradientBytes * exchanged;
+inline double exchangeBytes(double bytes, double activationBytes,
+                            int64_t inFlight) {
   return inFlight > 1 ? bytes : std::max(0.0, bytes - activationBytes);
 }
 
@@ -129,8 +128,10 @@ public:
   Link groupLink(llvm::ArrayRef<unsigned> from,
                  llvm::ArrayRef<unsigned> to) const;
 
-  /// Of each microbatch in flight, what it receives is kept in any case.
-  MemoryNeed memory(llvm::ArrayRef<unsigned> units, double share,
+  /// Of the device in this position of a stage. Of each microbatch in flight,
+  /// what it receives is kept in any case.
+  MemoryNeed memory(llvm::ArrayRef<unsigned> units,
+                    llvm::ArrayRef<int64_t> weights, unsigned position,
                     int64_t microbatchSize, int64_t inFlight,
                     const StageTies &ties,
                     Keeping keeping = Keeping::All) const;
@@ -165,6 +166,13 @@ public:
   double flopsPerSample() const;
 
 private:
+  /// Of tensor-parallel ranks: what a byte that each sends every other keeps
+  /// the busiest of their ports for.
+  struct RankPorts {
+    double seconds_per_byte = 0, latency_s = 0;
+  };
+  RankPorts rankPorts(llvm::ArrayRef<unsigned> devices) const;
+
   const UnitTable &table;
   const Cluster &cluster;
   OptimizerKind optimizer;

@@ -2,7 +2,7 @@
 
 // Two samples in the function, numbers for one of them.
 // CHECK: "structure_hash": "{{[0-9a-f]+}}"
-// CHECK: {"name": "w1", "bytes": 60, "trained": true, "divided": true}
+// CHECK: {"name": "w1", "bytes": 60, "trained": true, "divided": true, "divided_by_rows": true}
 // CHECK: {"name": "w2", "bytes": 40, "trained": true, "divided": true}
 // Layer 0 multiplies 3 by 5 elements, forwards and for the weight's gradient. The
 // input needs none. It keeps what gelu's adjoint reads. Commands are the product

@@ -12,6 +12,7 @@ TEST(UnitTable, RoundTrip) {
   UnitTable table = test::makeChain(3, /*isTied=*/true);
   table.parameters[1].trained = false;
   table.parameters[2].divided = false;
+  table.parameters[0].divided_by_rows = true;
   table.units[0].divided_extent = 12;
   test::keepWhole(table.units[0], 0.25);
   table.units[1].backward.exchanges = {{RankExchange::Gather, 8},

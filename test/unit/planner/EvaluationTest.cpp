@@ -107,7 +107,7 @@ TEST_F(Evaluation, ActivationsOnTheHost) {
   EXPECT_DOUBLE_EQ(slow.backward_s, slow.forward_s);
 
   auto activationsWith = [&](Keeping keeping, int64_t inFlight) {
-    return costs.memory(stage.units, 1, 2, inFlight, {}, keeping)
+    return costs.memory(stage.units, stage.weights, 0, 2, inFlight, {}, keeping)
         .activation_bytes;
   };
   EXPECT_EQ(activationsWith(Keeping::All, 5), 5 * bytes);
@@ -221,7 +221,7 @@ TEST_F(Evaluation, IslandsExchangeThroughRelays) {
   for (const char *name : {"n0", "n1"})
     cluster.addNode(name, "", {index, index});
   cluster.intra_node = {10e9, 0};
-  cluster.inter_node = {0.1e9, 0};
+  cluster.inter_node = {0.02e9, 0};
   CostModel costs(table, cluster, optimizer);
   ResolvedPlan plan = resolve("2x2: embed-head@n0/0; 2x2: embed-head@n0/1; "
                               "2x2: embed-head@n1/0; 2x2: embed-head@n1/1");
@@ -233,10 +233,10 @@ TEST_F(Evaluation, IslandsExchangeThroughRelays) {
   for (const UnitParameter &parameter : table.parameters)
     bytes += parameter.bytes;
   PlanEvaluation direct = sync(GradientExchange::Direct);
-  EXPECT_NEAR(direct.devices[0].sync_s, bytes / 4 / 10e9 + bytes / 2 / 0.1e9,
+  EXPECT_NEAR(direct.devices[0].sync_s, bytes / 4 / 10e9 + bytes / 2 / 0.02e9,
               1e-9);
   PlanEvaluation relayed = sync(GradientExchange::Hierarchical);
-  EXPECT_NEAR(relayed.devices[0].sync_s, bytes / 2 / 10e9 + bytes / 4 / 0.1e9,
+  EXPECT_NEAR(relayed.devices[0].sync_s, bytes / 2 / 10e9 + bytes / 4 / 0.02e9,
               1e-9);
   EXPECT_LT(relayed.step_s, direct.step_s);
   PlanEvaluation better = sync(std::nullopt);
