@@ -78,6 +78,14 @@ json::Value describePlanAsJson(const PlannerResult &result,
                        {"simulated_s", finalist.simulated_s},
                        {"measured_s", finalist.measured_s},
                        {"shape", formatPlanShape(finalist.step, cluster)}};
+    json::Array memory;
+    for (auto [device, bytes] :
+         llvm::zip(finalist.step.evaluation.devices, finalist.program_bytes))
+      memory.push_back(
+          json::Object{{"device", cluster.devices()[device.device].name},
+                       {"predicted_bytes", device.memory.total()},
+                       {"program_bytes", bytes}});
+    entry["memory"] = std::move(memory);
     if (!finalist.why_not.empty())
       entry["why_not"] = finalist.why_not;
     finalists.push_back(std::move(entry));

@@ -21,7 +21,7 @@ import plans
 import random_plans
 from harness import Checks, ToolFailed, tool
 
-ALONE, DIVIDED, MEDIAN = 0.02, 0.2, 0.02
+ALONE, DIVIDED, MEDIAN = 0.02, 0.15, 0.01
 MODEL, HEADS = "gpt", 4
 
 

@@ -65,7 +65,7 @@ size_t FinalistJudge::choose(llvm::ArrayRef<PlannedStep> plans,
        plans.take_front(std::min<size_t>(count(), plans.size()))) {
     if (!hasPrograms(step.plan))
       break;
-    finalists.push_back({step, {}, {}, ""});
+    finalists.push_back({step, {}, {}, {}, ""});
   }
   // What has no programs is taken as it is.
   if (finalists.empty()) {
@@ -124,6 +124,12 @@ LogicalResult FinalistJudge::simulatePlans() {
     if (mlir::failed(orderPrograms(*programs, plan, Verifier::None)) ||
         mlir::failed(planMemory(*programs, Verifier::None)))
       return failure();
+    for (const DeviceEvaluation &entry : finalist.step.evaluation.devices)
+      finalist.program_bytes.push_back(
+          static_cast<double>(programs
+                                  ->lookupSymbol<exec::ProgramOp>(
+                                      cluster.devices()[entry.device].name)
+                                  .getTotalBytes()));
     std::vector<std::string> shortages =
         findShortages(*programs, plan, cluster);
     if (!shortages.empty()) {

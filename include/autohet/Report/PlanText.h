@@ -22,6 +22,9 @@ struct Finalist {
   PlannedStep step;
   /// Of a step, by its programs and by short runs of them.
   std::optional<double> simulated_s, measured_s;
+  /// Of its programs, as their memory is planned: of each of the evaluation's
+  /// devices.
+  std::vector<double> program_bytes;
   /// Why it cannot be the plan; empty if it can.
   std::string why_not;
 };
