@@ -93,7 +93,7 @@ PlannerResult searchUneven(const Case &problem, const SailorModel &model,
   options.optimizer = OptimizerKind::Adam;
   options.schedule = Schedule::OneForwardOneBackward;
   options.max_microbatch_size = 8; // of the profiles
-  options.deadline_s = mostSeconds;
+  options.deadline = Deadline::in(mostSeconds);
   options.compare = {PlannerMode::AutoHet, PlannerMode::HeteroAuto,
                      PlannerMode::Whale};
   return orExit(planCluster(costs, options));

@@ -28,6 +28,7 @@ namespace {
 
 constexpr double gib = 1024.0 * 1024 * 1024;
 constexpr unsigned devicesPerNode = 8;
+constexpr double mostSeconds = 20; // of a search
 llvm::ExitOnError orExit("bench-pools: error: ");
 
 struct Part {
@@ -74,8 +75,9 @@ constexpr Model models[] = {{"BERT-Large", bertLarge, 512},
 
 /// The best plan that a search brings; infinite if none.
 double secondsOf(llvm::function_ref<void(Judge &)> search,
-                 const PlanCosts &costs, const PlannerOptions &options) {
-  Judge judge(costs, options);
+                 const PlanCosts &costs, const PlannerOptions &options,
+                 Deadline deadline) {
+  Judge judge(costs, options, std::move(deadline));
   search(judge);
   return judge.bestSeconds();
 }
@@ -99,7 +101,7 @@ void runPool(const Model &model, llvm::ArrayRef<Part> parts,
   PlannerOptions options;
   options.global_batch = model.batch;
   options.max_microbatch_size = 16;
-  options.deadline_s = 20;
+  options.deadline = Deadline::in(mostSeconds);
   options.compare = {PlannerMode::Symmetric, PlannerMode::Whale,
                      PlannerMode::HeteroAuto, PlannerMode::Cephalo,
                      PlannerMode::AutoHet};
@@ -122,11 +124,13 @@ void runPool(const Model &model, llvm::ArrayRef<Part> parts,
     auto searchAll = [&](Judge &judge) {
       searchGrids(judge, {isBalanced, isBalanced, /*may_idle=*/false});
     };
-    llvm::outs() << factor(secondsOf(searchAll, costs, options), ours);
+    llvm::outs() << factor(
+        secondsOf(searchAll, costs, options, Deadline::in(mostSeconds)), ours);
   }
   // Without unlike tensor parallelism.
   PlannerOptions uniform = options;
   uniform.has_one_extent = true;
+  uniform.deadline = Deadline::in(mostSeconds);
   uniform.compare.clear();
   PlannerResult alike = orExit(planCluster(table, cluster, uniform));
   llvm::outs() << factor(alike.best.evaluation.step_s, ours) << "  |";
@@ -136,7 +140,8 @@ void runPool(const Model &model, llvm::ArrayRef<Part> parts,
     AutoHetRules rules;
     rules.*part = false;
     auto search = [&](Judge &judge) { searchAutoHet(judge, rules); };
-    llvm::outs() << factor(secondsOf(search, costs, options), autohet);
+    llvm::outs() << factor(
+        secondsOf(search, costs, options, Deadline::in(mostSeconds)), autohet);
   }
   llvm::outs() << "\n";
   llvm::outs().flush();
@@ -205,16 +210,15 @@ double samplesPerSecond(llvm::ArrayRef<Part> parts, bool isJoint,
   options.global_batch = batch;
   options.max_microbatch_size = 4;
   options.allow_recompute = true;
-  options.deadline_s = 20;
   options.compare = {PlannerMode::HeteroAuto};
   Cluster cluster = makeCluster(parts, {25e9, 10e-6});
   if (!isJoint) {
-    options.deadline_s.reset();
     UnitTableCosts costs(table, cluster, options.optimizer,
                          options.memory_fraction);
     return static_cast<double>(batch) /
-           secondsOf(searchHeteroAuto, costs, options);
+           secondsOf(searchHeteroAuto, costs, options, Deadline());
   }
+  options.deadline = Deadline::in(mostSeconds);
   llvm::Expected<PlannerResult> result = planCluster(table, cluster, options);
   if (!result) {
     llvm::consumeError(result.takeError());

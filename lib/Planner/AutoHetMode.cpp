@@ -39,7 +39,7 @@ class AutoHetSearch {
 public:
   AutoHetSearch(Judge &judge, const AutoHetRules &rules)
       : judge(judge), costs(judge.planCosts()), options(judge.plannerOptions()),
-        rules(rules), chain(costs) {}
+        rules(rules), chain(costs, judge.deadline()) {}
 
   void run() {
     for (auto objective : {GroupingProblem::Objective::SlowestGroup,
@@ -48,6 +48,9 @@ public:
           !rules.frees_counts)
         break;
       candidates.clear();
+      // Half of the time is for looking at them more closely.
+      searchEnd = judge.deadline().part(
+          objective == GroupingProblem::Objective::SlowestGroup ? 0.25 : 0.5);
       for (unsigned extent : chain.extents())
         for (int64_t size : microbatchSizes(options))
           addCandidates(extent, size, objective);
@@ -57,7 +60,7 @@ public:
       });
       size_t most = candidatesToJudge(maxJudgedGroupings, costs);
       for (auto [number, candidate] : llvm::enumerate(candidates)) {
-        if (number >= most || judge.isLate())
+        if (number >= most || judge.mustEnd())
           break;
         judgeCandidate(candidate);
       }
@@ -71,6 +74,7 @@ private:
     candidate.rows = chain.rows(extent, options.max_devices);
     candidate.microbatch_size = size;
     GroupingProblem &problem = candidate.problem;
+    problem.deadline = searchEnd;
     problem.objective = objective;
     problem.microbatches = options.global_batch / size;
     problem.max_depth = chain.layerCount();
@@ -87,7 +91,8 @@ private:
     bool isEqual = objective == GroupingProblem::Objective::SlowestGroup;
     if (isEqual && options.global_batch % size)
       return;
-    for (unsigned groups = 1; groups <= rowCount; ++groups) {
+    for (unsigned groups = 1; groups <= rowCount && !searchEnd.isOver();
+         ++groups) {
       problem.groups = groups;
       // Of many groups only numbers that divide the batch, whatever counts.
       if (!problem.check().empty() ||
@@ -212,6 +217,7 @@ private:
   const PlannerOptions &options;
   AutoHetRules rules;
   LayerChain chain;
+  Deadline searchEnd; ///< of candidates
   std::vector<Candidate> candidates;
 };
 

@@ -21,6 +21,8 @@ namespace {
 
 // The exact solver takes devices times batch times batch steps a limit.
 constexpr double mostExactWork = 1.6e7;
+// Of what is left of a deadline, for the exact solver.
+constexpr double exactPart = 0.5;
 
 /// Devices that hold the model.
 struct Holders {
@@ -33,7 +35,7 @@ class CephaloSearch {
 public:
   explicit CephaloSearch(Judge &judge)
       : judge(judge), costs(judge.planCosts()), options(judge.plannerOptions()),
-        chain(costs) {}
+        chain(costs, judge.deadline()) {}
 
   void run() {
     findHolders();
@@ -44,7 +46,7 @@ public:
     if (!options.microbatch_size &&
         static_cast<double>(replicas) * batch * batch <= mostExactWork)
       solveExactly();
-    if (judge.isLate())
+    if (judge.mustEnd())
       return;
     climb();
   }
@@ -98,6 +100,7 @@ private:
     problem.uneven_factor = 1;
     problem.computes_forward_twice = false;
     problem.usable = 1;
+    problem.deadline = judge.deadline().part(exactPart);
     std::vector<const Holders *> owners;
     for (const Holders &holder : holders)
       for (unsigned i = 0; i < holder.row.count; ++i) {
@@ -152,6 +155,8 @@ private:
         for (int64_t size : sizes) {
           if (size > holder.most || size == holder.microbatch_size)
             continue;
+          if (judge.isLate())
+            return;
           int64_t before = holder.microbatch_size;
           holder.microbatch_size = size;
           if (judgeSizes())

@@ -59,6 +59,8 @@ public:
   }
 
   void run() {
+    // Half of the time is for looking at them more closely.
+    searchEnd = judge.deadline().part(0.5);
     for (std::vector<unsigned> &classes : subsets()) {
       bool isFastFirst = true;
       do {
@@ -68,7 +70,7 @@ public:
           return a < b;
         });
         for (unsigned tp = 1; tp <= extents; ++tp)
-          if (grids.empty() || !judge.isLate())
+          if (grids.empty() || !searchEnd.isOver())
             addGrids(classes, tp);
         isFastFirst = !isFastFirst;
       } while (!isFastFirst && classes.size() > 1);
@@ -78,8 +80,7 @@ public:
     });
     unsigned left = maxJudged;
     for (const Grid &grid : grids) {
-      if (grid.bound_s >= judge.bestSeconds() || left == 0 ||
-          (judge.best && judge.isLate()))
+      if (grid.bound_s >= judge.bestSeconds() || left == 0 || judge.mustEnd())
         return;
       if (!fits(grid))
         continue;
@@ -133,6 +134,8 @@ private:
     unsigned layerCount = layers.layers.size();
     for (unsigned pp = 1; pp <= std::min(rows, std::max(1u, layerCount)); ++pp)
       for (int64_t size : sizes) {
+        if (!grids.empty() && searchEnd.isOver())
+          return;
         unsigned dp = replicasUpTo(rows / pp, size);
         if (dp == 0)
           continue;
@@ -287,6 +290,7 @@ private:
   ModelLayers layers;
   std::vector<int64_t> sizes, divisors; ///< divisors: of the global batch
   unsigned extents = 1;
+  Deadline searchEnd; ///< of grids
   /// Of each class, by tensor-parallel extent.
   std::vector<std::vector<std::optional<unsigned>>> shapes;
   /// By shape and microbatch size.

@@ -10,6 +10,8 @@ namespace autohet {
 
 // Two periods that differ by this part are one.
 static constexpr double periodTolerance = 2e-3;
+// The deadline is asked once in so many parts of devices.
+static constexpr size_t askedStates = 256;
 
 size_t partsOfDevices(const ClassCounts &devices, size_t most) {
   size_t parts = 1;
@@ -23,8 +25,9 @@ namespace {
 class DevicesProgram {
 public:
   DevicesProgram(const TemplateSpace &space, StageTables &tables,
-                 const ClassCounts &devices, unsigned leastStage)
-      : space(space), tables(tables), devices(devices) {
+                 const ClassCounts &devices, unsigned leastStage,
+                 const Deadline &deadline)
+      : space(space), tables(tables), devices(devices), deadline(deadline) {
     size_t states = 1;
     for (unsigned count : devices) {
       strides.push_back(states);
@@ -79,6 +82,8 @@ public:
     for (size_t state = 0; state < tails.size(); ++state) {
       if (tails[state].begin == unreached)
         continue;
+      if (state % askedStates == 0 && deadline.isOver())
+        return false;
       if (tails[state].begin == 0) {
         reached = state;
         return true;
@@ -187,6 +192,7 @@ private:
   const TemplateSpace &space;
   StageTables &tables;
   const ClassCounts &devices;
+  const Deadline &deadline;
   std::vector<size_t> strides;
   std::vector<Choice> choices;
   /// Of each state, from the one number to the next.
@@ -200,8 +206,9 @@ private:
 std::optional<Template> fitDevices(const TemplateSpace &space,
                                    StageTables &tables, int64_t microbatchSize,
                                    const ClassCounts &devices,
-                                   unsigned leastStage) {
-  DevicesProgram program(space, tables, devices, leastStage);
+                                   unsigned leastStage,
+                                   const Deadline &deadline) {
+  DevicesProgram program(space, tables, devices, leastStage, deadline);
   double low = 0, high = tables.longestPeriod();
   if (!program.fits(high))
     return std::nullopt;
@@ -209,7 +216,7 @@ std::optional<Template> fitDevices(const TemplateSpace &space,
   made.microbatch_size = microbatchSize;
   made.stages = program.stages();
   double least = program.leastPeriod();
-  while (high - low > periodTolerance * high) {
+  while (high - low > periodTolerance * high && !deadline.isOver()) {
     double middle = (low + high) / 2;
     if (middle >= least && program.fits(middle)) {
       high = middle;

@@ -11,6 +11,7 @@
 #define AUTOHET_LIB_PLANNER_EQUALREPLICAS_H
 
 #include "StageTables.h"
+#include "autohet/Support/Deadline.h"
 
 namespace autohet {
 
@@ -18,11 +19,13 @@ namespace autohet {
 size_t partsOfDevices(const ClassCounts &devices, size_t most);
 
 /// The stages of `leastStage` devices or more, messages counted as a part of
-/// them, on no more than `devices`; nothing if they cannot hold the model.
+/// them, on no more than `devices`; nothing if they cannot hold the model, or
+/// that is not known in time.
 std::optional<Template> fitDevices(const TemplateSpace &space,
                                    StageTables &tables, int64_t microbatchSize,
                                    const ClassCounts &devices,
-                                   unsigned leastStage);
+                                   unsigned leastStage,
+                                   const Deadline &deadline);
 
 } // namespace autohet
 

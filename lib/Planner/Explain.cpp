@@ -45,6 +45,11 @@ static void explainIdle(PlannerResult &result, std::optional<double> usingAll_s,
       result.best.evaluation.devices.size() >= *options.max_devices)
     reason =
         "a plan may use " + std::to_string(*options.max_devices) + " devices";
+  else if (usingAll_s && *usingAll_s <= result.best.evaluation.step_s)
+    // GPipe has to be worth its activations; and programs are looked at closer.
+    reason = "a plan that uses every device is estimated at " +
+             seconds(*usingAll_s) +
+             ", which is too little less, or not what its programs take";
   else if (usingAll_s)
     reason = "the best plan found that uses every device takes " +
              seconds(*usingAll_s) + " instead of " +

@@ -16,7 +16,7 @@ std::string whyModeHasNoPlan(PlannerMode mode);
 /// Nothing fits: finds the plan that would with the least more memory (in
 /// proportion, on all devices), and says what it lacks and what would help.
 llvm::Error explainInfeasible(const UnitTable &table, const Cluster &cluster,
-                              const PlannerOptions &options, double started_s);
+                              const PlannerOptions &options);
 
 } // namespace autohet
 

@@ -68,6 +68,8 @@ bool Finalists::changeSizes() {
   bool improved = false;
   for (size_t r = 0; r < bestSizes.size(); ++r)
     for (int64_t size : sizes) {
+      if (judge.isLate())
+        return improved;
       std::vector<int64_t> changed = bestSizes;
       if (changed[r] == size)
         continue;
@@ -88,6 +90,8 @@ bool Finalists::moveCuts() {
     for (size_t s = 0; s + 1 < judge.best->resolved.replicas[r].stages.size();
          ++s)
       for (bool isForward : {true, false}) {
+        if (judge.isLate())
+          return improved;
         ResolvedPlan plan = judge.best->resolved;
         std::vector<unsigned> &early = plan.replicas[r].stages[s].units;
         std::vector<unsigned> &late = plan.replicas[r].stages[s + 1].units;
@@ -111,6 +115,8 @@ bool Finalists::moveMicrobatches() {
   size_t count = judge.best->resolved.replicas.size();
   for (size_t from = 0; from < count; ++from)
     for (size_t to = 0; to < count; ++to) {
+      if (judge.isLate())
+        return improved;
       ResolvedPlan plan = judge.best->resolved;
       ResolvedReplica &giver = plan.replicas[from];
       ResolvedReplica &taker = plan.replicas[to];

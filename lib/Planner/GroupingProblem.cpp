@@ -220,7 +220,8 @@ std::optional<Grouping> solveSlowest(const GroupingProblem &problem) {
   values.erase(std::unique(values.begin(), values.end()), values.end());
   std::optional<Grouping> best;
   // values[0, low) can be reached, values[high, …) cannot.
-  for (size_t low = 0, high = values.size(); low < high;) {
+  for (size_t low = 0, high = values.size();
+       low < high && !problem.deadline.isOver();) {
     size_t middle = low + (high - low) / 2;
     if (auto found = coverWith(values[middle], problem, space, candidates)) {
       best = std::move(found);
@@ -242,6 +243,8 @@ std::optional<Grouping> solveSum(const GroupingProblem &problem) {
     std::vector<double> best(space.size, -1);
     std::vector<size_t> &chosen =
         choice.emplace_back(std::vector<size_t>(space.size, 0));
+    if (problem.deadline.isOver())
+      return std::nullopt;
     for (size_t index = 0; index < space.size; ++index)
       for (size_t group = 1; group <= index; ++group) {
         if (candidates.power[group] < 0 || before[index - group] < 0 ||
@@ -302,7 +305,8 @@ public:
 
   Grouping run() {
     constexpr unsigned stepsOfGroup = 4;
-    for (unsigned left = stepsOfGroup * problem.groups; left && step(); --left)
+    for (unsigned left = stepsOfGroup * problem.groups;
+         left && !problem.deadline.isOver() && step(); --left)
       ;
     return std::move(grouping);
   }

@@ -17,9 +17,9 @@ static constexpr unsigned maxLocalSteps = 40;
 
 GroupingSearch::GroupingSearch(const CostModel &costs,
                                const PlannerOptions &options,
-                               ReplicaSearch &replicas)
-    : costs(costs), options(options), replicas(replicas), classes(costs),
-      slowestLink(never) {
+                               ReplicaSearch &replicas, Deadline deadline)
+    : costs(costs), options(options), replicas(replicas),
+      deadline(std::move(deadline)), classes(costs), slowestLink(never) {
   if (options.microbatch_size)
     sizes = {*options.microbatch_size};
   else
@@ -46,7 +46,7 @@ std::vector<Grouping> GroupingSearch::run() {
       }))
     enumerate(groups, left, [&](const std::vector<ClassCounts> &grouping) {
       consider(grouping);
-      return true;
+      return !deadline.isOver();
     });
   else
     searchLocally();
@@ -141,6 +141,8 @@ void GroupingSearch::improve(std::vector<ClassCounts> groups) {
         for (size_t to = 0; to <= groups.size() && !moved; ++to) {
           if (to == from || (to == groups.size() && !options.allow_idle))
             continue;
+          if (deadline.isOver())
+            return;
           std::vector<ClassCounts> changed = groups;
           --changed[from][index];
           if (to < groups.size())

@@ -23,7 +23,7 @@ struct Grouping {
 class GroupingSearch {
 public:
   GroupingSearch(const CostModel &costs, const PlannerOptions &options,
-                 ReplicaSearch &replicas);
+                 ReplicaSearch &replicas, Deadline deadline);
 
   std::vector<Grouping> run();
   const DeviceClasses &deviceClasses() const { return classes; }
@@ -45,6 +45,7 @@ private:
   const CostModel &costs;
   const PlannerOptions &options;
   ReplicaSearch &replicas;
+  Deadline deadline;
   DeviceClasses classes;
   std::vector<int64_t> sizes;
   double slowestLink;                      ///< bytes a second

@@ -24,18 +24,24 @@ class HeteroAutoSearch {
 public:
   explicit HeteroAutoSearch(Judge &judge)
       : judge(judge), costs(judge.planCosts()), options(judge.plannerOptions()),
-        chain(costs) {}
+        chain(costs, judge.deadline()) {}
 
   void run() {
-    for (int64_t size : microbatchSizes(options)) {
-      if (options.global_batch % size || judge.isLate())
-        continue;
+    std::vector<int64_t> sizes = microbatchSizes(options);
+    llvm::erase_if(sizes,
+                   [&](int64_t size) { return options.global_batch % size; });
+    for (auto [number, size] : llvm::enumerate(sizes)) {
+      if (judge.isLate())
+        break;
       KindPipelineProblem problem = problemFor(size);
+      problem.deadline =
+          judge.deadline().part(1 / static_cast<double>(sizes.size() - number));
       if (problem.kinds.empty())
         continue;
       for (const KindPipeline &pipeline : solveKindPipeline(
                problem, candidatesToJudge(maxJudgedPipelines, costs)))
-        judgePipeline(problem, pipeline, size);
+        if (!judge.mustEnd())
+          judgePipeline(problem, pipeline, size);
     }
   }
 

@@ -28,6 +28,9 @@ static constexpr double estimateSlack = 1.2;
 // those give no plan.
 static constexpr size_t fewParts = 2000, manyParts = 40000;
 // Of a deadline, for some bound of all parts, and for all bounds.
+// And of what is left then, for templates to mix, and for groupings, before
+// they are judged.
+static constexpr double collectPart = 0.2, groupingsPart = 0.5;
 static constexpr double quickBoundsPart = 0.4, allBoundsPart = 0.65;
 // So many parts' templates are mixed.
 static constexpr unsigned maxMixedParts = 1;
@@ -81,7 +84,7 @@ StepBoundProblem JointSearch::boundProblem() const {
   size_t devices = costs.machines().devices().size();
   problem.tolerance =
       devices <= maxFineDevices ? fineTolerance : coarseTolerance;
-  problem.is_late = [this] { return isBoundLate(); };
+  problem.deadline = boundEnd;
   return problem;
 }
 
@@ -92,9 +95,7 @@ StepBoundProblem JointSearch::boundProblem() const {
 // lowest bound of all parts is one of the whole: no part needs a better one
 // than the lowest so far.
 void JointSearch::run() {
-  addParts();
-  if (options.deadline_s)
-    boundAtOnce();
+  begin();
   // Plans of equal replicas come first: there is soon something to show.
   for (auto [least, most] : {std::pair<size_t, size_t>(0, fewParts),
                              std::pair<size_t, size_t>(fewParts, manyParts)}) {
@@ -125,7 +126,7 @@ void JointSearch::run() {
     }
   // With a deadline, what is left of it makes the bound a little better.
   for (unsigned split = 0;
-       options.deadline_s && split < maxSplits && !isContent(); ++split)
+       judge.deadline().isSet() && split < maxSplits && !isContent(); ++split)
     if (!splitLowest())
       break;
   for (Part &part : parts)
@@ -150,7 +151,7 @@ void JointSearch::improve(const ResolvedPlan &start) {
 }
 
 void JointSearch::boundOnly() {
-  addParts();
+  begin();
   solveAll();
 }
 
@@ -164,7 +165,7 @@ void JointSearch::runOnePipeline() {
 void JointSearch::boundAtOnce() {
   StepBoundProblem problem = boundProblem();
   problem.max_rounds = 1;
-  problem.is_late = [] { return true; };
+  problem.deadline = Deadline::over();
   TemplateSearch search(mixes.spaceFor(parts.front().low, parts.back().high),
                         options.global_batch);
   double bound = boundStep(search, problem).bound_s;
@@ -173,13 +174,17 @@ void JointSearch::boundAtOnce() {
   bound_s = bound;
 }
 
-void JointSearch::addParts() {
+void JointSearch::begin() {
+  quickBoundsEnd = judge.deadline().part(quickBoundsPart);
+  boundEnd = allBoundsEnd = judge.deadline().part(allBoundsPart);
   int64_t most = std::min<int64_t>(costs.machines().devices().size(),
                                    options.global_batch);
   for (int64_t low = 1; low <= most; low = parts.back().high + 1)
     addPart(low, std::min(most, low == 1   ? 1
                                 : low == 2 ? fewReplicas
                                            : 2 * (low - 1)));
+  if (judge.deadline().isSet())
+    boundAtOnce();
 }
 
 JointSearch::Part &JointSearch::addPart(int64_t low, int64_t high) {
@@ -195,7 +200,7 @@ void JointSearch::solveAll() {
   // From where the lowest bound seems to be: no other part needs a better one,
   // and its neighbours begin with what it found. With a deadline, all have some
   // bound before any has a good one.
-  bool isHurried = options.deadline_s.has_value();
+  bool isHurried = judge.deadline().isSet();
   size_t first = parts.size() / 2;
   if (!isHurried)
     mixes.addSmallReplicas(*parts[first].search);
@@ -218,20 +223,15 @@ void JointSearch::solveAll() {
   for (size_t index = first; index-- > 0;)
     order.push_back(index);
   for (auto [number, index] : llvm::enumerate(order)) {
-    boundsPart = quickBoundsPart * static_cast<double>(number + 1) /
-                 static_cast<double>(order.size());
+    boundEnd =
+        quickBoundsEnd.part(1 / static_cast<double>(order.size() - number));
     solve(parts[index], /*isQuick=*/isHurried);
   }
-  boundsPart = allBoundsPart;
-  while (!lowest().is_solved && !isBoundLate())
+  // With a deadline, whole numbers need some of the time too.
+  boundEnd = allBoundsEnd;
+  while (!lowest().is_solved && !boundEnd.isOver())
     solve(lowest(), /*isQuick=*/false);
   bound_s = lowest().bound_s;
-}
-
-// With a deadline, whole numbers need some of the time too.
-bool JointSearch::isBoundLate() const {
-  return options.deadline_s &&
-         judge.secondsSinceStart() > boundsPart * *options.deadline_s;
 }
 
 // What was worth having for other numbers of replicas is a good start, and so
@@ -312,17 +312,19 @@ bool JointSearch::splitLowest() {
 void JointSearch::collect(Part &part) {
   for (const Template &made : part.root->templates)
     mixes.add(made);
+  part.search->deadline = judge.deadline().part(collectPart);
   for (Template &made : part.search->allWithin(
            part.root->prices, nearBest * part.root->relaxed_s, nearRatio))
     mixes.add(std::move(made));
-  if (options.deadline_s)
+  if (judge.deadline().isSet())
     mixes.addSmallReplicas(*part.search);
 }
 
 void JointSearch::enumerateGroupings() {
   const CostModel &model = *costs.costModel();
   ReplicaSearch replicas(model, options.memory_fraction, judge.shares_state);
-  GroupingSearch groupings(model, options, replicas);
+  GroupingSearch groupings(model, options, replicas,
+                           judge.deadline().part(groupingsPart));
   Finalists finalists(judge, replicas, groupings.deviceClasses(),
                       groupings.microbatchSizes());
   // By rising estimate: far behind the best plan none is worth a closer look.

@@ -53,12 +53,11 @@ private:
     bool is_solved = false;        ///< up to the tolerance
   };
   void boundAtOnce();
-  void addParts();
+  void begin();
   Part &addPart(int64_t low, int64_t high);
   Part &lowest();
   void startNear(const Part &part, StepBoundProblem &problem) const;
   void solve(Part &part, bool isQuick);
-  bool isBoundLate() const;
   void solveAll();
   bool splitLowest();
 
@@ -73,7 +72,9 @@ private:
   MixImprovement improvement;
   std::deque<Part> parts; ///< their places do not change
   double bound_s = 0;
-  double boundsPart = 1; ///< of a deadline, now
+  /// Of some bound of all parts, and of all bounds; and when the one that is
+  /// sought now has to be there.
+  Deadline quickBoundsEnd, allBoundsEnd, boundEnd;
   uint64_t priced = 0;
 };
 

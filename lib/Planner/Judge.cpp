@@ -6,7 +6,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
-#include <chrono>
 
 namespace autohet {
 
@@ -15,22 +14,10 @@ static constexpr double gpipeGain = 0.01;
 // Rounds of new numbers of microbatches after a look at the last ones' times.
 static constexpr unsigned countRounds = 2;
 
-static double now() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 Judge::Judge(const PlanCosts &costs, const PlannerOptions &options,
-             std::optional<double> started_s)
-    : costs(costs), options(options), started_s(started_s.value_or(now())) {}
-
-double Judge::secondsSinceStart() const { return now() - started_s; }
-
-bool Judge::isLate() const {
-  return options.deadline_s &&
-         secondsSinceStart() + evaluation_s > *options.deadline_s;
-}
+             Deadline deadline)
+    : costs(costs), options(options), ends(std::move(deadline)),
+      started_s(ends.now()) {}
 
 /// GPipe holds all microbatches' activations: it must be faster to be worth
 /// that.
@@ -66,10 +53,10 @@ bool Judge::consider(const ResolvedPlan &given, SeenPlan *seen) {
       continue;
     if (!isFirst && isLate())
       break;
-    double begin_s = now();
+    double begin_s = ends.now();
     PlanEvaluation evaluation =
         costs.evaluate(plan, schedule, options.state_owner);
-    evaluation_s = now() - begin_s;
+    evaluation_s = ends.now() - begin_s;
     ++evaluated_plans;
     SeenPlan *first = isFirst ? seen : nullptr;
     isFirst = false;

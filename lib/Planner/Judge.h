@@ -44,9 +44,11 @@ struct SeenPlan {
 
 class Judge {
 public:
-  /// The deadline counts from `started_s` on; default: now.
+  /// With the options' deadline.
+  Judge(const PlanCosts &costs, const PlannerOptions &options)
+      : Judge(costs, options, options.deadline) {}
   Judge(const PlanCosts &costs, const PlannerOptions &options,
-        std::optional<double> started_s = std::nullopt);
+        Deadline deadline);
 
   /// Whether the plan is the best so far.
   bool consider(const ResolvedPlan &plan, SeenPlan *seen = nullptr);
@@ -66,11 +68,15 @@ public:
     return best ? best->evaluation.step_s
                 : std::numeric_limits<double>::infinity();
   }
-  /// Whether what is begun now, such as another evaluation, ends too late.
-  bool isLate() const;
+  /// Whether another evaluation, begun now, ends too late.
+  bool isLate() const { return ends.isOver(evaluation_s); }
+  /// The same, once there was one: late or not, a mode looks at a plan.
+  bool mustEnd() const { return evaluated_plans > 0 && isLate(); }
+  /// When to stop looking for plans: what is found then can be evaluated.
+  Deadline deadline() const { return ends.before(evaluation_s); }
+  void setDeadline(Deadline deadline) { ends = std::move(deadline); }
   double evaluationSeconds() const { return evaluation_s; }
-  double secondsSinceStart() const;
-  double started() const { return started_s; }
+  double secondsSinceStart() const { return ends.now() - started_s; }
 
   /// Whether state is spread by room where equal parts do not fit.
   bool shares_state = false;
@@ -91,6 +97,7 @@ private:
 
   const PlanCosts &costs;
   const PlannerOptions &options;
+  Deadline ends;
   double started_s;
   double evaluation_s = 0; ///< what the last one took
   std::vector<PlannedStep> alternatives;

@@ -263,6 +263,8 @@ private:
   }
 
   void choose(unsigned kind, unsigned stages, Runs &runs) {
+    if (problem.deadline.isOver())
+      return;
     if (kind == problem.kinds.size()) {
       if (stages == 0 || stages > problem.layers)
         return;
@@ -308,7 +310,8 @@ private:
     double best = consider(runs);
     for (bool helped = true; helped;) {
       helped = false;
-      for (unsigned kind = 0; kind < runs.size(); ++kind)
+      for (unsigned kind = 0; kind < runs.size() && !problem.deadline.isOver();
+           ++kind)
         for (unsigned count : {runs[kind].stages / 2, runs[kind].stages - 1}) {
           if (runs[kind].stages < 2 || count == runs[kind].stages)
             continue;

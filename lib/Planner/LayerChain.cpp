@@ -10,8 +10,9 @@
 
 namespace autohet {
 
-LayerChain::LayerChain(const PlanCosts &costs)
-    : costs(costs), unitCount(costs.units().units.size()) {
+LayerChain::LayerChain(const PlanCosts &costs, Deadline deadline)
+    : costs(costs), deadline(std::move(deadline)),
+      unitCount(costs.units().units.size()) {
   ModelLayers found = findLayers(costs.units());
   for (const std::vector<unsigned> &layer : found.layers)
     begins.push_back(layer.front());
@@ -84,6 +85,7 @@ std::vector<unsigned> LayerChain::extents() const {
 
 StageProblem LayerChain::problem(const Query &query) {
   StageProblem problem;
+  problem.deadline = deadline;
   unsigned workers = query.shapes.size();
   problem.unit_count = layerCount();
   problem.microbatches = query.microbatches;

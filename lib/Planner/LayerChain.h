@@ -26,7 +26,8 @@ struct RowKind {
 
 class LayerChain {
 public:
-  explicit LayerChain(const PlanCosts &costs);
+  /// Stage problems end with the deadline.
+  LayerChain(const PlanCosts &costs, Deadline deadline);
 
   unsigned layerCount() const { return begins.size(); }
   unsigned beginOf(unsigned layer) const {
@@ -62,6 +63,7 @@ private:
   const std::vector<double> &secondsOf(unsigned shape, int64_t microbatchSize);
 
   const PlanCosts &costs;
+  Deadline deadline;
   unsigned unitCount;
   std::vector<unsigned> begins; ///< first unit of each layer
   std::map<std::pair<unsigned, int64_t>, std::vector<double>> known;

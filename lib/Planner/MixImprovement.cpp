@@ -60,6 +60,7 @@ bool MixImprovement::improveOnce(TemplateMix &mix, double &seconds) {
   int64_t replicas = replicaCount(mix);
   TemplateSearch search(mixes.spaceFor(replicas, replicas),
                         options.global_batch);
+  search.deadline = judge.deadline();
   double limit = promising * secondsOfMix(mix, options.global_batch);
   std::vector<std::pair<double, TemplateMix>> candidates;
   for (TemplateMix &other : neighboursOf(mix, search, available)) {

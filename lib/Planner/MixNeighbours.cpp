@@ -232,7 +232,7 @@ private:
     // Other planners have sizes of their own.
     bool isSearched =
         llvm::is_contained(search.templates().microbatch_sizes, size);
-    if (isNew && isSearched &&
+    if (isNew && isSearched && !search.deadline.isOver() &&
         partsOfDevices(devices, maxFittedParts) <= maxFittedParts)
       place->second = search.withDevices(devices, size);
     if (!place->second)

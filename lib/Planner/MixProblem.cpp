@@ -246,7 +246,7 @@ private:
     fixWholeParts();
     Knapsack knapsack(problem, remaining);
     for (double asked = (1 - timeTolerance) * high;
-         high - low > timeTolerance * high && !problem.is_late();
+         high - low > timeTolerance * high && !problem.deadline.isOver();
          asked = (low + high) / 2) {
       double fixedSamples = 0;
       for (auto [count, made] : llvm::zip_equal(fixed, problem.templates))

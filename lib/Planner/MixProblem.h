@@ -14,7 +14,7 @@
 #define AUTOHET_LIB_PLANNER_MIXPROBLEM_H
 
 #include "Placement.h"
-#include <functional>
+#include "autohet/Support/Deadline.h"
 
 namespace autohet {
 
@@ -27,8 +27,8 @@ struct MixProblem {
   double least_s = 0, limit_s = std::numeric_limits<double>::infinity();
   /// Of the knapsack: numbers of devices of each class.
   size_t max_states = 20000;
-  /// Whether to stop early with the best mix so far.
-  std::function<bool()> is_late = [] { return false; };
+  /// When to stop with the best mix so far.
+  Deadline deadline;
 
   /// Of each class, and of all devices where they are limited.
   ClassCounts rooms() const;

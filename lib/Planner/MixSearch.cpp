@@ -55,6 +55,7 @@ void MixSearch::add(Template made) {
 // rounding. On all devices, or on one alone where others would hold it up.
 void MixSearch::addEqualReplicas(TemplateSearch &search, size_t least,
                                  size_t most) {
+  search.deadline = judge.deadline();
   const TemplateSpace &space = search.templates();
   for (int64_t replicas = space.min_replicas; replicas <= space.max_replicas;
        ++replicas) {
@@ -136,6 +137,7 @@ void MixSearch::judgeEqual() {
 
 // Few devices of each class, in about the proportion that there are.
 void MixSearch::addSmallReplicas(TemplateSearch &search) {
+  search.deadline = judge.deadline();
   size_t maxParts = costs.machines().devices().size() <= manyDevices
                         ? fewSmallParts
                         : manySmallParts;
@@ -193,7 +195,7 @@ MixProblem MixSearch::makeProblem(int64_t replicas) const {
   problem.max_devices = options.max_devices;
   problem.max_states =
       costs.machines().devices().size() <= manyDevices ? fewStates : manyStates;
-  problem.is_late = [this] { return judge.isLate(); };
+  problem.deadline = judge.deadline();
   for (const Template &made : pool) {
     if (!checkTemplate(made, space, space.ownedAtBest()).empty())
       continue;

@@ -9,6 +9,7 @@
 #include "autohet/Support/Quantity.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
 #include <cmath>
 #include <limits>
 #include <set>
@@ -25,7 +26,9 @@ bool hasPrograms(const Plan &plan) {
 
 // Of a deadline, where other modes are to be shown too.
 static constexpr double ownPart = 0.7;
-// And of that, for plans with equal parts of state where others follow.
+// Of that, for the plans of a mode other than the joint search, which says what
+// the bound is; and for plans with equal parts of state where others follow.
+static constexpr double modePart = 0.6;
 static constexpr double evenPart = 0.5;
 
 namespace {
@@ -68,10 +71,10 @@ llvm::Error checkInput(const UnitTable &table, const Cluster &cluster,
 
 /// What one mode reaches.
 ModeResult runMode(PlannerMode mode, const PlanCosts &costs,
-                   const PlannerOptions &options) {
+                   const PlannerOptions &options, Deadline deadline) {
   ModeResult result;
   result.mode = mode;
-  Judge judge(costs, options);
+  Judge judge(costs, options, std::move(deadline));
   result.why_not = searchMode(mode, judge);
   result.step = judge.takeBest();
   result.seconds = judge.secondsSinceStart();
@@ -100,11 +103,10 @@ bool hasOneExtent(const ResolvedPlan &plan) {
 /// their bounds.
 void searchSpaces(llvm::ArrayRef<std::unique_ptr<PlanCosts>> spaces,
                   Judge &judge, PlannerResult &result) {
-  PlannerOptions part = judge.plannerOptions();
-  if (part.deadline_s)
-    *part.deadline_s /= static_cast<double>(spaces.size());
-  for (const std::unique_ptr<PlanCosts> &space : spaces) {
-    Judge inner(*space, part);
+  for (auto [index, space] : llvm::enumerate(spaces)) {
+    Judge inner(
+        *space, judge.plannerOptions(),
+        judge.deadline().part(1 / static_cast<double>(spaces.size() - index)));
     inner.shares_state = judge.shares_state;
     JointSearch joint(inner);
     joint.run();
@@ -166,21 +168,24 @@ search(const PlanCosts &costs, const PlannerOptions &options,
   PlannerResult result;
   // Modes to compare with need some of the time.
   PlannerOptions own = options;
-  if (own.deadline_s && !own.compare.empty())
-    *own.deadline_s *= ownPart;
+  Deadline whole =
+      own.compare.empty() ? own.deadline : own.deadline.part(ownPart);
   bool sharesState = mayShareState(costs, options);
-  std::optional<double> whole_s = own.deadline_s;
-  Judge judge(costs, own);
+  Judge judge(costs, own, whole);
   std::optional<JointSearch> joint;
   result.lower_bound_s = std::numeric_limits<double>::infinity();
-  if (options.mode != PlannerMode::Joint)
+  if (options.mode != PlannerMode::Joint) {
+    judge.setDeadline(whole.part(modePart));
     searchMode(options.mode, judge);
+    result.effort.is_cut_short |= judge.isLate();
+  }
   // The bound is one of the whole space, whatever the mode.
   auto searchJointly = [&] {
-    own.deadline_s = whole_s;
-    if (own.deadline_s && sharesState && !judge.shares_state)
-      *own.deadline_s *= evenPart;
+    judge.setDeadline(sharesState && !judge.shares_state ? whole.part(evenPart)
+                                                         : whole);
     joint.emplace(judge);
+    auto note =
+        llvm::scope_exit([&] { result.effort.is_cut_short |= judge.isLate(); });
     if (!spaces.empty())
       return searchSpaces(spaces, judge, result);
     if (options.mode == PlannerMode::Joint)
@@ -202,17 +207,14 @@ search(const PlanCosts &costs, const PlannerOptions &options,
   searchStateParts(judge, searchJointly);
   result.effort.seconds = judge.secondsSinceStart();
   result.effort.evaluated_plans += judge.evaluated_plans;
-  result.effort.is_cut_short = judge.isLate();
-  // The others share what time is left.
-  PlannerOptions others = options;
   for (PlannerMode mode : options.compare) {
-    if (others.deadline_s)
-      // Each evaluates one plan at least, late or not.
-      *others.deadline_s =
-          std::max(0.0, *options.deadline_s - judge.secondsSinceStart() -
-                            judge.evaluationSeconds()) /
-          static_cast<double>(options.compare.size() - result.modes.size());
-    result.modes.push_back(runMode(mode, costs, others));
+    // The others share what time is left. Each evaluates one plan at least,
+    // late or not.
+    size_t left = options.compare.size() - result.modes.size();
+    result.modes.push_back(
+        runMode(mode, costs, options,
+                options.deadline.before(judge.evaluationSeconds())
+                    .part(1 / static_cast<double>(left))));
     const std::optional<PlannedStep> &step = result.modes.back().step;
     if (mode == PlannerMode::Symmetric)
       result.symmetric = step;
@@ -230,11 +232,10 @@ search(const PlanCosts &costs, const PlannerOptions &options,
   // looked at: then they are, and the bound is one of those, too.
   if (addSizes()) {
     double begun_s = judge.secondsSinceStart();
-    whole_s = options.deadline_s;
+    whole = options.deadline;
     result.lower_bound_s = std::numeric_limits<double>::infinity();
     searchStateParts(judge, searchJointly);
     result.effort.seconds += judge.secondsSinceStart() - begun_s;
-    result.effort.is_cut_short |= judge.isLate();
   }
   if (result.effort.is_cut_short)
     lateBound_s = result.lower_bound_s;
@@ -273,9 +274,8 @@ llvm::Expected<PlannerResult> planCluster(const UnitTable &table,
   UnitTableCosts costs(table, cluster, options.optimizer,
                        options.memory_fraction, options.objective);
   std::optional<double> lateBound_s;
-  double started_s = Judge(costs, options).started();
   if (isLargerThanCluster(costs, options))
-    return explainInfeasible(table, cluster, options, started_s);
+    return explainInfeasible(table, cluster, options);
   std::vector<std::unique_ptr<PlanCosts>> spaces;
   if (options.has_one_extent) {
     std::set<unsigned> extents;
@@ -297,7 +297,7 @@ llvm::Expected<PlannerResult> planCluster(const UnitTable &table,
         "within the devices' memory; one of unlike stages may");
   if (options.mode != PlannerMode::Joint)
     return llvm::createStringError(whyModeHasNoPlan(options.mode));
-  return explainInfeasible(table, cluster, options, started_s);
+  return explainInfeasible(table, cluster, options);
 }
 
 PlannerResult judgePlan(const Plan &plan, llvm::StringRef origin,

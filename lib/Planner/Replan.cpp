@@ -15,6 +15,8 @@ namespace {
 
 // With more stages than this, devices stay as they were placed.
 constexpr size_t maxAlignedStages = 512;
+// Of what is left of a deadline, for a search.
+constexpr double searchPart = 0.6;
 
 class Replanner {
 public:
@@ -32,8 +34,11 @@ public:
   }
 
   llvm::Expected<ReplanResult> run() {
+    // What the old plan's replicas are worth is looked at behind the search.
+    PlannerOptions search = options.planner;
+    search.deadline = search.deadline.part(searchPart);
     llvm::Expected<PlannerResult> searched =
-        planCluster(table, cluster, options.planner);
+        planCluster(table, cluster, search);
     if (!searched)
       return searched.takeError();
     addPlan(searched->best.resolved, "search");
@@ -80,6 +85,9 @@ private:
 
   // Numbers of microbatches are chosen again: batches follow the devices.
   void addJudged(ResolvedPlan plan, std::string origin) {
+    if (!candidates.empty() && options.planner.deadline.isOver(judging_s))
+      return;
+    double begin_s = options.planner.deadline.now();
     std::vector<ReplicaLine> lines;
     int64_t samples = 0;
     PlanEvaluation evaluation = costs.evaluate(
@@ -102,12 +110,12 @@ private:
     }
     PlannerOptions quiet = options.planner;
     quiet.max_alternatives = 0;
-    quiet.deadline_s.reset();
     Judge judge(costs, quiet);
     judge.shares_state = mayShareState(costs, quiet);
     if (samples == quiet.global_batch)
       judge.consider(plan);
     judge.considerCounts(std::move(plan), lines);
+    judging_s = options.planner.deadline.now() - begin_s;
     std::optional<PlannedStep> best = judge.takeBest();
     if (!best || llvm::any_of(candidates, [&](const ReplanCandidate &other) {
           return other.step.plan == best->plan;
@@ -163,6 +171,7 @@ private:
     // Their part of the batch: that of the lost replicas, or by devices.
     PlannerOptions part = options.planner;
     part.compare.clear();
+    part.deadline = part.deadline.part(searchPart);
     int64_t byDevices = options.planner.global_batch *
                         static_cast<int64_t>(names.size()) /
                         static_cast<int64_t>(cluster.devices().size());
@@ -323,6 +332,7 @@ private:
   std::vector<std::map<unsigned, double>> held;   ///< share by parameter
   std::vector<unsigned> oldReplica;
   std::vector<ReplanCandidate> candidates;
+  double judging_s = 0; ///< what the last one took
 };
 
 } // namespace

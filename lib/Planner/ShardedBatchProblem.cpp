@@ -127,7 +127,8 @@ public:
     llvm::sort(limits);
     limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
     std::optional<ShardedBatch> best;
-    for (size_t low = 0, high = limits.size(); low < high;) {
+    for (size_t low = 0, high = limits.size();
+         low < high && !problem.deadline.isOver();) {
       size_t middle = low + (high - low) / 2;
       if (auto found = solveWithin(limits[middle])) {
         best = std::move(found);
@@ -162,6 +163,8 @@ private:
     least[0] = 0;
     std::vector<std::vector<Share>> chosen;
     for (const std::vector<std::vector<Way>> &ofDevice : ways) {
+      if (problem.deadline.isOver())
+        return std::nullopt;
       std::vector<double> next(batch + 1, never);
       std::vector<Share> &shares =
           chosen.emplace_back(std::vector<Share>(batch + 1));

@@ -26,9 +26,8 @@ namespace {
 class ShortageSearch {
 public:
   ShortageSearch(const UnitTable &table, const Cluster &cluster,
-                 const PlannerOptions &options, double started_s)
-      : table(table), cluster(cluster), options(options), started_s(started_s) {
-  }
+                 const PlannerOptions &options)
+      : table(table), cluster(cluster), options(options) {}
 
   llvm::Error explain();
 
@@ -43,11 +42,9 @@ private:
   const UnitTable &table;
   const Cluster &cluster;
   const PlannerOptions &options;
-  double started_s;
   /// Whether one pipeline over all devices is enough to look at: whether it
   /// fits is soon known.
   bool isQuick = true;
-  bool isLate = false;
 };
 
 std::optional<PlannedStep>
@@ -59,7 +56,6 @@ ShortageSearch::planWith(double factor, const PlannerOptions &wanted) {
   // Any plan will do.
   any.target_gap = std::numeric_limits<double>::infinity();
   if (isQuick) {
-    any.deadline_s.reset();
     if (!any.microbatch_size)
       any.microbatch_size = 1;
     Judge judge(costs, any);
@@ -68,10 +64,9 @@ ShortageSearch::planWith(double factor, const PlannerOptions &wanted) {
   }
   if (!any.state_parts)
     any.state_parts = StateParts::Uneven;
-  Judge judge(costs, any, started_s);
+  Judge judge(costs, any);
   judge.shares_state = mayShareState(costs, any);
   JointSearch(judge).run();
-  isLate = judge.isLate();
   return judge.takeBest();
 }
 
@@ -83,9 +78,10 @@ std::optional<PlannedStep> ShortageSearch::findNearest() {
   double tooLittle = 1, enough = 2;
   isQuick = planWith(largestFactor, options).has_value();
   while (!(nearest = planWith(enough, options)) && enough < largestFactor &&
-         !isLate)
+         !options.deadline.isOver())
     tooLittle = enough, enough *= 2;
-  while (nearest && enough > factorPrecision * tooLittle && !isLate) {
+  while (nearest && enough > factorPrecision * tooLittle &&
+         !options.deadline.isOver()) {
     double middle = std::sqrt(tooLittle * enough);
     if (std::optional<PlannedStep> found = planWith(middle, options))
       nearest = std::move(found), enough = middle;
@@ -170,8 +166,8 @@ llvm::Error ShortageSearch::explain() {
 } // namespace
 
 llvm::Error explainInfeasible(const UnitTable &table, const Cluster &cluster,
-                              const PlannerOptions &options, double started_s) {
-  return ShortageSearch(table, cluster, options, started_s).explain();
+                              const PlannerOptions &options) {
+  return ShortageSearch(table, cluster, options).explain();
 }
 
 } // namespace autohet

@@ -151,6 +151,8 @@ std::vector<StageFrontEntry> solveStageFront(const StageProblem &problem) {
          ++begin) {
       if (worker == 0 && begin > 0)
         break;
+      if (problem.deadline.isOver())
+        return {};
       Front &front = fronts[worker][begin];
       double stage = 0;
       for (unsigned end = begin + 1; end <= units; ++end) {

@@ -61,7 +61,7 @@ public:
   }
 
   StepBound run() {
-    search.is_late = problem.is_late;
+    search.deadline = problem.deadline;
     std::vector<double> prices = startPrices(), bestPrices = prices;
     double tolerance = problem.first_tolerance;
     // Whether prices are just those of the mixture.
@@ -98,7 +98,7 @@ public:
       std::vector<double> wanted = relax();
       double apart = 1 - result.bound_s / result.relaxed_s;
       if (apart <= problem.tolerance || result.bound_s >= problem.enough_s ||
-          problem.is_late())
+          problem.deadline.isOver())
         break;
       // The same point again, only finer.
       double next =

@@ -58,12 +58,10 @@ public:
   void run() {
     for (const std::vector<unsigned> &subset : subsets())
       for (const std::vector<unsigned> &order : arrangements(subset)) {
-        if (judge.best && judge.isLate())
-          return;
         unsigned count = order.size();
         for (unsigned dp = 1; dp <= count; ++dp)
           for (unsigned tp = 1; dp * tp <= count; ++tp)
-            if (count % (dp * tp) == 0)
+            if (count % (dp * tp) == 0 && !judge.mustEnd())
               tryGrid(order, dp, count / (dp * tp), tp);
       }
   }
@@ -130,6 +128,8 @@ private:
       int64_t samples = size * dp;
       if (options.global_batch % samples)
         continue;
+      if (judge.mustEnd())
+        return;
       // Odd layers to the first or to the last stages; replicas side by side
       // or interleaved.
       for (bool isFirstLonger : {true, false})

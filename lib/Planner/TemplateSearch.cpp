@@ -143,7 +143,7 @@ std::optional<Template> TemplateSearch::withDevices(const ClassCounts &devices,
                                                     int64_t microbatchSize,
                                                     unsigned leastStage) {
   return fitDevices(space, tablesOf(microbatchSize), microbatchSize, devices,
-                    leastStage);
+                    leastStage, deadline);
 }
 
 std::vector<Template> TemplateSearch::allWithin(const DevicePrices &prices,
@@ -153,7 +153,7 @@ std::vector<Template> TemplateSearch::allWithin(const DevicePrices &prices,
   std::vector<Interval> open;
   for (const Interval &all : allIntervals())
     llvm::append_range(open, divide(all, partsOf(all)));
-  while (!open.empty() && !is_late()) {
+  while (!open.empty() && !deadline.isOver()) {
     Interval interval = open.back();
     open.pop_back();
     StageTables &stageTables = tablesOf(interval.microbatch_size);
@@ -212,12 +212,13 @@ TemplateSearch::cheapest(llvm::ArrayRef<Interval> intervals,
     queue.pop();
     double ratio = next.interval.high_s / next.interval.low_s;
     bool isEnough = next.bound_s >= best_s * (1 - tolerance);
-    if (!isEnough && is_late() && !next.is_priced && ratio > fluidRatio &&
+    bool isLate = deadline.isOver();
+    if (!isEnough && isLate && !next.is_priced && ratio > fluidRatio &&
         fluidSplits++ < maxFluidSplits) {
       split(next.interval, splitInto, next.bound_s);
       continue;
     }
-    if (isEnough || is_late()) {
+    if (isEnough || isLate) {
       result.bound_s = std::min(next.bound_s, best_s);
       isDone = true;
       break;

@@ -39,15 +39,17 @@ class GridSearch {
 public:
   GridSearch(Judge &judge, const GridRules &rules)
       : judge(judge), costs(judge.planCosts()), options(judge.plannerOptions()),
-        rules(rules), chain(costs),
+        rules(rules), chain(costs, judge.deadline()),
         most(candidatesToJudge(maxJudgedGrids, costs)) {}
 
   void run() {
+    // Half of the time is for looking at them more closely.
+    searchEnd = judge.deadline().part(0.5);
     for (unsigned extent : chain.extents())
       addExtent(extent);
     keepBest();
     for (const Grid &grid : grids) {
-      if (judge.best && judge.isLate())
+      if (judge.mustEnd())
         break;
       judgeGrid(grid);
     }
@@ -58,7 +60,8 @@ private:
     std::vector<RowKind> rows = chain.rows(extent, options.max_devices);
     bool hasSubsets = rules.may_idle && rows.size() <= maxSubsetKinds;
     size_t all = (size_t(1) << std::min(rows.size(), maxSubsetKinds)) - 1;
-    for (size_t subset = hasSubsets ? 1 : all; subset <= all; ++subset) {
+    for (size_t subset = hasSubsets ? 1 : all;
+         subset <= all && !searchEnd.isOver(); ++subset) {
       // From the quickest to the slowest, and the other way.
       Shapes order;
       for (auto [number, row] : llvm::enumerate(rows))
@@ -99,7 +102,8 @@ private:
 
   void addGrids(const Shapes &order, const std::map<int64_t, double> &rates) {
     unsigned rows = order.size();
-    for (unsigned replicas = 1; replicas <= rows; ++replicas) {
+    for (unsigned replicas = 1; replicas <= rows && !searchEnd.isOver();
+         ++replicas) {
       unsigned depth = rows / replicas;
       if (depth > chain.layerCount() || (!rules.may_idle && rows % replicas) ||
           static_cast<int64_t>(replicas) > options.global_batch)
@@ -269,6 +273,7 @@ private:
   GridRules rules;
   LayerChain chain;
   size_t most;
+  Deadline searchEnd; ///< of grids
   std::map<int64_t, std::vector<double>> knownRates;
   std::vector<Grid> grids;
   double worst_s = std::numeric_limits<double>::infinity(); ///< of those kept

@@ -77,6 +77,7 @@ json::Value describePlanAsJson(const PlannerResult &result,
     json::Object entry{{"predicted_s", finalist.step.evaluation.step_s},
                        {"simulated_s", finalist.simulated_s},
                        {"measured_s", finalist.measured_s},
+                       {"chosen", finalist.is_chosen},
                        {"shape", formatPlanShape(finalist.step, cluster)}};
     json::Array memory;
     for (auto [device, bytes] :
@@ -88,6 +89,8 @@ json::Value describePlanAsJson(const PlannerResult &result,
     entry["memory"] = std::move(memory);
     if (!finalist.why_not.empty())
       entry["why_not"] = finalist.why_not;
+    if (!finalist.left_out.empty())
+      entry["left_out"] = finalist.left_out;
     finalists.push_back(std::move(entry));
   }
   json::Array reasons; // which name files, that is any bytes

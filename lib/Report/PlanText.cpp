@@ -90,13 +90,29 @@ private:
       writeGroup(group);
   }
 
+  /// "0 to 3, 7": in rising order.
+  static std::string rangesOf(llvm::ArrayRef<unsigned> numbers) {
+    std::string text;
+    for (size_t begin = 0, end; begin < numbers.size(); begin = end) {
+      for (end = begin + 1; end < numbers.size() &&
+                            numbers[end] == numbers[begin] + (end - begin);
+           ++end)
+        ;
+      text += (begin ? ", " : "") + std::to_string(numbers[begin]);
+      if (end - begin > 1)
+        text += (end - begin > 2 ? " to " : ", ") +
+                std::to_string(numbers[end - 1]);
+    }
+    return text;
+  }
+
   void writeGroup(const ReplicaGroup &group) {
     unsigned first = group.replicas.front();
     const Replica &replica = result.best.plan.replicas[first];
     os << "  replica";
     if (group.replicas.size() > 1)
-      os << "s " << first << " to " << group.replicas.back() << " ("
-         << group.replicas.size() << " alike, each";
+      os << "s " << rangesOf(group.replicas) << " (" << group.replicas.size()
+         << " alike, each";
     else
       os << " " << first << " (";
     os << (group.replicas.size() > 1 ? " " : "") << replica.microbatches
@@ -249,9 +265,11 @@ private:
         os << ", simulated " << seconds(*finalist.simulated_s);
       if (finalist.measured_s)
         os << ", measured " << seconds(*finalist.measured_s);
-      if (!finalist.why_not.empty())
-        os << ": " << finalist.why_not;
-      os << "  " << formatPlanShape(finalist.step, cluster) << "\n";
+      for (const std::string &reason : {finalist.why_not, finalist.left_out})
+        if (!reason.empty())
+          os << ": " << reason;
+      os << "  " << formatPlanShape(finalist.step, cluster)
+         << (finalist.is_chosen ? ", chosen" : "") << "\n";
     }
   }
 

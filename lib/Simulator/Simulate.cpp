@@ -82,7 +82,14 @@ public:
   }
 
   llvm::Expected<SimResult> run() {
-    while (!queue.empty()) {
+    // Milliseconds of events between two questions.
+    constexpr uint64_t askedEvents = 1 << 14;
+    for (uint64_t events = 0; !queue.empty(); ++events) {
+      if (events % askedEvents == 0 && options.deadline.isOver()) {
+        SimResult late;
+        late.is_cut_short = true;
+        return late;
+      }
       Entry entry = queue.top();
       queue.pop();
       now = entry.time;

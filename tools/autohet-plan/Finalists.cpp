@@ -18,7 +18,6 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/LineIterator.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include <chrono>
 
 using namespace mlir;
 using namespace autohet;
@@ -36,11 +35,10 @@ static constexpr unsigned measuredRounds = 3, measuredSteps = 5,
 static constexpr size_t fewDevices = 16, manyDevices = 64;
 static constexpr unsigned finalistsOfFew = 3, finalistsOfMany = 1;
 
-static double now() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
+// Of a rank's unit, on a quick machine; and of what comes behind: see
+// simulatePlan().
+static constexpr double placingSeconds = 5e-5;
+static constexpr double orderingByPlacing = 2, restByOrdering = 0.4;
 
 // The end of the process is near: taking half a million commands apart one by
 // one would be a tenth of what a finalist takes.
@@ -65,7 +63,7 @@ size_t FinalistJudge::choose(llvm::ArrayRef<PlannedStep> plans,
        plans.take_front(std::min<size_t>(count(), plans.size()))) {
     if (!hasPrograms(step.plan))
       break;
-    finalists.push_back({step, {}, {}, {}, ""});
+    finalists.emplace_back().step = step;
   }
   // What has no programs is taken as it is.
   if (finalists.empty()) {
@@ -82,10 +80,15 @@ size_t FinalistJudge::choose(llvm::ArrayRef<PlannedStep> plans,
     failed = true;
     return 0;
   }
-  // Where some were run, only those count.
+  // Where some were run, only those count; what there was no time for counts
+  // as it was predicted.
+  bool isMeasured = llvm::any_of(
+      finalists, [](const Finalist &other) { return other.measured_s; });
   auto seconds = [&](const Finalist &finalist) {
     std::optional<double> found =
-        options.measureTop ? finalist.measured_s : finalist.simulated_s;
+        isMeasured ? finalist.measured_s : finalist.simulated_s;
+    if (!isMeasured && !found)
+      found = finalist.step.evaluation.step_s;
     return finalist.why_not.empty() && found
                ? *found
                : std::numeric_limits<double>::infinity();
@@ -94,6 +97,7 @@ size_t FinalistJudge::choose(llvm::ArrayRef<PlannedStep> plans,
     return seconds(a) < seconds(b);
   });
   chosen_s = seconds(*best);
+  best->is_chosen = finalists.size() > 1 && !std::isinf(chosen_s);
   return best - finalists.begin();
 }
 
@@ -109,53 +113,82 @@ PlanTextFacts FinalistJudge::facts() const {
 // Simulated
 //===----------------------------------------------------------------------===//
 
-LogicalResult FinalistJudge::simulatePlans() {
-  double begin_s = now();
-  ModelsBySize models;
-  for (Finalist &finalist : finalists) {
-    const Plan &plan = finalist.step.plan;
-    if (mlir::failed(addModels(models, options.model, plan, context)))
-      return failure();
-    FailureOr<OwningOpRef<ModuleOp>> module =
-        placeModels(models, plan, cluster, context, Verifier::None);
-    if (mlir::failed(module))
-      return failure();
-    programs = std::move(*module);
-    if (mlir::failed(orderPrograms(*programs, plan, Verifier::None)) ||
-        mlir::failed(planMemory(*programs, Verifier::None)))
-      return failure();
-    for (const DeviceEvaluation &entry : finalist.step.evaluation.devices)
-      finalist.program_bytes.push_back(
-          static_cast<double>(programs
-                                  ->lookupSymbol<exec::ProgramOp>(
-                                      cluster.devices()[entry.device].name)
-                                  .getTotalBytes()));
-    std::vector<std::string> shortages =
-        findShortages(*programs, plan, cluster);
-    if (!shortages.empty()) {
-      finalist.why_not = shortages.front();
-      if (&finalist == &finalists.front()) {
-        excess->add(finalist.step, *programs, cluster);
-        lacking = std::move(shortages);
-      }
+// Passes cannot be stopped. Whatever they take is in proportion to the commands
+// that there are, so the first of them says what the others will take.
+LogicalResult FinalistJudge::simulatePlan(Finalist &finalist) {
+  const Plan &plan = finalist.step.plan;
+  double begin_s = deadline.now();
+  auto leaveOut = [&](llvm::StringRef what, double needed_s) {
+    if (!deadline.isOver(needed_s))
+      return false;
+    finalist.left_out = ("not simulated: --deadline leaves no time to " + what +
+                         " its programs")
+                            .str();
+    return true;
+  };
+  double ranks = 0; // times units: what is placed
+  for (const ResolvedReplica &replica : finalist.step.resolved.replicas)
+    for (const ResolvedStage &stage : replica.stages)
+      ranks += static_cast<double>(stage.devices.size() * stage.units.size());
+  if (leaveOut("make", ranks * placingSeconds))
+    return success();
+  if (mlir::failed(addModels(models, options.model, plan, context)))
+    return failure();
+  FailureOr<OwningOpRef<ModuleOp>> module =
+      placeModels(models, plan, cluster, context, Verifier::None);
+  if (mlir::failed(module))
+    return failure();
+  programs = std::move(*module);
+  if (leaveOut("order", orderingByPlacing * (deadline.now() - begin_s)))
+    return success();
+  if (mlir::failed(orderPrograms(*programs, plan, Verifier::None)))
+    return failure();
+  if (leaveOut("simulate", restByOrdering * (deadline.now() - begin_s)))
+    return success();
+  if (mlir::failed(planMemory(*programs, Verifier::None)))
+    return failure();
+  for (const DeviceEvaluation &entry : finalist.step.evaluation.devices)
+    finalist.program_bytes.push_back(static_cast<double>(
+        programs
+            ->lookupSymbol<exec::ProgramOp>(
+                cluster.devices()[entry.device].name)
+            .getTotalBytes()));
+  std::vector<std::string> shortages = findShortages(*programs, plan, cluster);
+  if (!shortages.empty()) {
+    finalist.why_not = shortages.front();
+    if (&finalist == &finalists.front()) {
+      excess->add(finalist.step, *programs, cluster);
+      lacking = std::move(shortages);
     }
-    FailureOr<SimProgram> timed =
-        simProgramOf(*programs, cluster, SimDetail::Times);
-    if (mlir::failed(timed))
-      return failure();
-    SimOptions steps;
-    steps.steps = isOfOneBatch() ? 1 : simulatedSteps;
-    steps.keep_timeline = false;
-    llvm::Expected<SimResult> result = simulate(*timed, steps);
-    if (!result)
-      return emitError(UnknownLoc::get(&context))
-             << "the programs of finalist "
-             << (&finalist - finalists.data() + 1)
-             << " wait for each other forever: "
-             << llvm::toString(result.takeError());
-    finalist.simulated_s = result->step_s.back();
   }
-  simulating_s += now() - begin_s;
+  FailureOr<SimProgram> timed =
+      simProgramOf(*programs, cluster, SimDetail::Times);
+  if (mlir::failed(timed))
+    return failure();
+  SimOptions steps;
+  steps.steps = isOfOneBatch() ? 1 : simulatedSteps;
+  steps.keep_timeline = false;
+  steps.deadline = deadline;
+  llvm::Expected<SimResult> result = simulate(*timed, steps);
+  if (!result)
+    return emitError(UnknownLoc::get(&context))
+           << "the programs of finalist " << (&finalist - finalists.data() + 1)
+           << " wait for each other forever: "
+           << llvm::toString(result.takeError());
+  if (result->is_cut_short)
+    finalist.left_out = "not simulated: --deadline leaves no time to simulate "
+                        "its programs";
+  else
+    finalist.simulated_s = result->step_s.back();
+  return success();
+}
+
+LogicalResult FinalistJudge::simulatePlans() {
+  double begin_s = deadline.now();
+  for (Finalist &finalist : finalists)
+    if (mlir::failed(simulatePlan(finalist)))
+      return failure();
+  simulating_s += deadline.now() - begin_s;
   return success();
 }
 
@@ -271,10 +304,10 @@ llvm::Error FinalistJudge::runPlan(const std::string &folder,
 }
 
 LogicalResult FinalistJudge::measurePlans() {
-  double begin_s = now();
+  double begin_s = deadline.now(), job_s = 0;
   std::vector<Finalist *> order;
   for (Finalist &finalist : finalists)
-    if (finalist.why_not.empty())
+    if (finalist.why_not.empty() && finalist.simulated_s)
       order.push_back(&finalist);
   llvm::sort(order, [](const Finalist *a, const Finalist *b) {
     return *a->simulated_s < *b->simulated_s;
@@ -288,20 +321,31 @@ LogicalResult FinalistJudge::measurePlans() {
   for (Finalist *finalist : order) {
     if (jobs.size() == options.measureTop)
       break;
+    // Each that is compiled is run once at least.
+    if (deadline.isOver(2 * job_s)) {
+      finalist->left_out = "not run: --deadline leaves no time";
+      continue;
+    }
+    double compiling_s = deadline.now();
     std::string folder = options.work + "/" + std::to_string(jobs.size());
     if (llvm::Error problem = compilePlan(*finalist, folder))
       return emitProblem(context, std::move(problem));
+    job_s = deadline.now() - compiling_s;
     if (finalist->why_not.empty())
       jobs.push_back({*finalist, folder, {}});
   }
-  for (unsigned round = 0; round < measuredRounds; ++round)
+  for (unsigned round = 0; round < measuredRounds; ++round) {
+    double round_s = deadline.now();
     for (Job &job : jobs)
       if (llvm::Error problem = runPlan(job.folder, job.step_s))
         return emitProblem(context, std::move(problem));
+    if (deadline.isOver(deadline.now() - round_s))
+      break;
+  }
   for (Job &job : jobs) {
     llvm::sort(job.step_s);
     job.finalist.measured_s = job.step_s[job.step_s.size() / 2];
   }
-  measuring_s += now() - begin_s;
+  measuring_s += deadline.now() - begin_s;
   return success();
 }

@@ -16,9 +16,11 @@ namespace autohet {
 
 class FinalistJudge {
 public:
+  /// What would end after the deadline is left out.
   FinalistJudge(const PlanOptions &options, const Cluster &cluster,
-                mlir::MLIRContext &context)
-      : options(options), cluster(cluster), context(context) {}
+                Deadline deadline, mlir::MLIRContext &context)
+      : options(options), cluster(cluster), deadline(std::move(deadline)),
+        context(context) {}
   ~FinalistJudge();
 
   /// What keeps the plans of this job from being run here, if they are to be.
@@ -46,14 +48,17 @@ private:
   /// Whether a plan is as good as one batch, from inputs to outputs, is short.
   bool isOfOneBatch() const;
   mlir::LogicalResult simulatePlans();
+  mlir::LogicalResult simulatePlan(Finalist &finalist);
   mlir::LogicalResult measurePlans();
   llvm::Error compilePlan(Finalist &finalist, const std::string &folder);
   llvm::Error runPlan(const std::string &folder, std::vector<double> &step_s);
 
   const PlanOptions &options;
   const Cluster &cluster;
+  Deadline deadline;
   mlir::MLIRContext &context;
   std::vector<Finalist> finalists;
+  ModelsBySize models;
   /// Of the last finalist.
   mlir::OwningOpRef<mlir::ModuleOp> programs;
   std::optional<MemoryExcess> excess;

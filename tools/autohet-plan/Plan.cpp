@@ -18,13 +18,15 @@
 #include "llvm/Support/Path.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 using namespace mlir;
 using namespace autohet;
 
 namespace {
+
+// Of a deadline, for the search, where finalists are looked at behind it.
+constexpr double searchPart = 0.65;
 
 /// What planning needs of a model.
 struct PlannedModel {
@@ -241,8 +243,12 @@ searchForFitting(PlannerOptions planner, const UnitTable &units,
   // Larger estimates may leave out what would fit: theirs are no bounds.
   double bound_s = best_s, effort_s = 0;
   for (unsigned attempt = 1;; ++attempt) {
+    // Finalists need some of the time.
+    PlannerOptions search = planner;
+    if (finalists.count() > 0)
+      search.deadline = search.deadline.part(searchPart);
     llvm::Expected<PlannerResult> found =
-        planCluster(estimates, cluster, planner);
+        planCluster(estimates, cluster, search);
     if (!found && failed(best))
       return emitProblem(context, found.takeError());
     if (!found) {
@@ -258,14 +264,18 @@ searchForFitting(PlannerOptions planner, const UnitTable &units,
       best_s = finalists.chosenSeconds();
       facts = finalists.facts();
     }
-    bool isLast = attempt == kMaxPlans;
+    bool isLate = planner.deadline.isOver();
+    bool isLast = attempt == kMaxPlans || isLate;
     for (const std::string &shortage : finalists.shortages())
       if (!isLast)
         emitWarning(UnknownLoc::get(&context))
             << "plan " << attempt
             << " does not fit, another one is sought: " << shortage;
       else if (failed(best))
-        emitError(UnknownLoc::get(&context)) << shortage;
+        emitError(UnknownLoc::get(&context))
+            << shortage
+            << (isLate ? ", and --deadline leaves no time to seek another plan"
+                       : "");
     if (isLast || finalists.shortages().empty())
       break;
     finalists.memoryExcess().correct(estimates);
@@ -291,7 +301,7 @@ void dropUnfit(std::vector<PlannedStep> &alternatives,
 } // namespace
 
 LogicalResult autohet::plan(const PlanOptions &options, MLIRContext &context) {
-  auto begin = std::chrono::steady_clock::now();
+  double begin_s = options.planner.deadline.now();
   std::vector<std::string> warnings;
   llvm::Expected<Cluster> cluster = loadCluster(options.machines, warnings);
   if (!cluster)
@@ -316,17 +326,11 @@ LogicalResult autohet::plan(const PlanOptions &options, MLIRContext &context) {
   remarkOnPrecision(options, context);
 
   PlannerOptions planner = options.planner;
-  // A deadline is the whole process's: what reading took is gone, and printing
-  // takes about as long.
-  if (planner.deadline_s)
-    *planner.deadline_s =
-        std::max(0.0, *planner.deadline_s -
-                          2 * std::chrono::duration<double>(
-                                  std::chrono::steady_clock::now() - begin)
-                                  .count());
+  // A deadline is the whole process's: printing takes about as long as reading.
+  planner.deadline = planner.deadline.before(planner.deadline.now() - begin_s);
   if (!planner.microbatch_size && model->fixed_batch)
     planner.microbatch_size = model->fixed_batch;
-  FinalistJudge finalists(options, *cluster, context);
+  FinalistJudge finalists(options, *cluster, planner.deadline, context);
   if (llvm::Error problem = finalists.checkMeasuring())
     return emitProblem(context, std::move(problem));
   if (finalists.count() > 0)

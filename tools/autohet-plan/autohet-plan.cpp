@@ -236,7 +236,10 @@ llvm::Error CommandLine::readCounts(PlannerOptions &planner) const {
   llvm::Expected<double> limit = parseQuantity(deadline, Dimension::Seconds);
   if (!limit)
     return error("--deadline: " + llvm::toString(limit.takeError()));
-  planner.deadline_s = *limit;
+  if (!(*limit > 0))
+    return error("--deadline=" + deadline +
+                 ": a time above 0, such as 2s, from the start of the process");
+  planner.deadline = Deadline::in(*limit);
   return llvm::Error::success();
 }
 
@@ -318,7 +321,6 @@ llvm::Error CommandLine::readFinalists(PlanOptions &options) const {
   bool isAsked = count || options.measureTop;
   std::string where = !options.sailor_data.empty()           ? "--cost=sailor"
                       : !from.empty()                        ? "--from"
-                      : !allow.empty()                       ? "--allow"
                       : options.precision != Precision::FP32 ? "--precision"
                                                              : "";
   if (isAsked && !where.empty())

@@ -17,6 +17,7 @@
 #define AUTOHET_PLANNER_GROUPINGPROBLEM_H
 
 #include "autohet/Planner/MachineClasses.h"
+#include "autohet/Support/Deadline.h"
 
 namespace autohet {
 
@@ -41,6 +42,8 @@ struct GroupingProblem {
   /// Devices of a group: a model of L layers has no more stages.
   unsigned max_depth = std::numeric_limits<unsigned>::max();
   Objective objective = Objective::SlowestGroup;
+  /// When to stop: an exact solver has nothing then, the other one its best.
+  Deadline deadline;
 
   std::string check() const;
   /// Every device in at most one group, all groups large enough.

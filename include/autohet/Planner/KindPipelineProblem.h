@@ -15,6 +15,7 @@
 #ifndef AUTOHET_PLANNER_KINDPIPELINEPROBLEM_H
 #define AUTOHET_PLANNER_KINDPIPELINEPROBLEM_H
 
+#include "autohet/Support/Deadline.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <cstdint>
 #include <functional>
@@ -48,6 +49,8 @@ struct KindPipelineProblem {
   int64_t microbatches = 1;
   double alpha = 1;
   bool allow_recompute = false;
+  /// When to stop with the best ones so far.
+  Deadline deadline;
 
   std::string check() const;
   /// Kinds in pipeline order.

@@ -11,6 +11,7 @@
 #define AUTOHET_PLANNER_PLANNER_H
 
 #include "autohet/Planner/PlanCosts.h"
+#include "autohet/Support/Deadline.h"
 #include <functional>
 
 namespace autohet {
@@ -66,10 +67,10 @@ struct PlannerOptions {
   bool allow_recompute = false, allow_offload = false;
   /// Devices that a plan may use.
   std::optional<unsigned> max_devices;
-  /// Seconds after which the best plan so far is given. Without it the search
-  /// ends where its gap is small or its moves are used up, so that every run
-  /// gives the same plan.
-  std::optional<double> deadline_s;
+  /// When the best plan so far is given. Without it the search ends where its
+  /// gap is small or its moves are used up, so that every run gives the same
+  /// plan.
+  Deadline deadline;
   /// Gap to the lower bound at which the search is content.
   double target_gap = 0.002;
   /// Other plans to show beside the best one.

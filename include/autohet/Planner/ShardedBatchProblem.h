@@ -16,6 +16,7 @@
 #ifndef AUTOHET_PLANNER_SHARDEDBATCHPROBLEM_H
 #define AUTOHET_PLANNER_SHARDEDBATCHPROBLEM_H
 
+#include "autohet/Support/Deadline.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <cstdint>
 #include <functional>
@@ -45,6 +46,8 @@ struct ShardedBatchProblem {
   /// Of each capacity, and of all together.
   double usable = 0.75;
   int64_t max_microbatch_size = 1 << 12;
+  /// When to stop with the best so far.
+  Deadline deadline;
 
   std::string check() const;
   /// Largest microbatch that fits beside an even share of the state, and

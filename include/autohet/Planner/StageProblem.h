@@ -11,6 +11,7 @@
 #define AUTOHET_PLANNER_STAGEPROBLEM_H
 
 #include "autohet/Planner/CostModel.h"
+#include "autohet/Support/Deadline.h"
 #include <functional>
 
 namespace autohet {
@@ -34,6 +35,8 @@ struct StageProblem {
   /// A partial solution may be dropped for one of no longer period whose way is
   /// longer by at most this fraction. 0: the dynamic program is exact.
   double tolerance = 0;
+  /// When the dynamic program gives up, with no solution.
+  Deadline deadline;
 
   unsigned workerCount() const { return seconds.size(); }
 

@@ -39,8 +39,8 @@ struct StepBoundProblem {
   double first_tolerance = 0.05;
   /// A bound that is above this needs no better one.
   double enough_s = std::numeric_limits<double>::infinity();
-  /// Whether to stop early with what is known.
-  std::function<bool()> is_late = [] { return false; };
+  /// When to stop with what is known.
+  Deadline deadline;
 };
 
 struct StepBound {

@@ -14,7 +14,7 @@
 #define AUTOHET_PLANNER_TEMPLATESEARCH_H
 
 #include "autohet/Planner/Template.h"
-#include <functional>
+#include "autohet/Support/Deadline.h"
 #include <memory>
 
 namespace autohet {
@@ -87,8 +87,8 @@ public:
                                       int64_t microbatchSize,
                                       unsigned leastStage = 1);
 
-  /// Whether cheapest() is to stop with the bound that it has.
-  std::function<bool()> is_late = [] { return false; };
+  /// When all of these are to stop with what they have.
+  Deadline deadline;
 
   uint64_t pricedIntervals() const { return count; }
   const TemplateSpace &templates() const { return space; }

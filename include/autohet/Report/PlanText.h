@@ -27,6 +27,9 @@ struct Finalist {
   std::vector<double> program_bytes;
   /// Why it cannot be the plan; empty if it can.
   std::string why_not;
+  /// Why there was no closer look; empty if there was.
+  std::string left_out;
+  bool is_chosen = false;
 };
 
 /// What a plan does not say of its job.

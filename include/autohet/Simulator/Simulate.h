@@ -11,6 +11,7 @@
 #define AUTOHET_SIMULATOR_SIMULATE_H
 
 #include "autohet/Simulator/SimProgram.h"
+#include "autohet/Support/Deadline.h"
 #include "llvm/Support/Error.h"
 
 namespace autohet {
@@ -47,6 +48,7 @@ struct SimResult {
   std::vector<double> busy_s;
   /// Of each device and stream, all steps: computing, and waiting.
   std::vector<std::vector<double>> stream_busy_s, stream_waiting_s;
+  bool is_cut_short = false; ///< by the deadline: nothing else is known
 };
 
 struct SimOptions {
@@ -57,6 +59,8 @@ struct SimOptions {
   /// Whether the result has spans and transfers, for who asks for more than
   /// times.
   bool keep_timeline = true;
+  /// When to stop without a result.
+  Deadline deadline;
 };
 
 /// The error names, for each stream that never ends, what it waits for.

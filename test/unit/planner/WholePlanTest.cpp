@@ -385,7 +385,8 @@ TEST(WholePlan, BoundHoldsWithAnyDeadline) {
     options.max_alternatives = 0;
     double best = AllPlans(instance, options).best();
     const double deadlines_s[] = {0, 1e-5, 1e-4, 1e-3};
-    options.deadline_s = deadlines_s[random.below(4)];
+    double deadline_s = deadlines_s[random.below(4)];
+    options.deadline = Deadline::in(deadline_s);
     Searched searched = search(instance, options);
     ASSERT_LE(searched.bound_s, best * (1 + 1e-9)) << round;
     ASSERT_GE(searched.step_s, best * (1 - 1e-9)) << round;
