@@ -278,14 +278,22 @@ ExchangeWays UnitTableCosts::exchangeWays(const StageQuery &stage,
   ExchangeWays slowest;
   size_t position = 0;
   for (const StageShape::Part &part : shape.parts) {
-    double bytes = ranges->evenBytes(stage.begin, stage.end,
-                                     shares[stage.shape][position]);
+    double share = shares[stage.shape][position];
+    double bytes = ranges->evenBytes(stage.begin, stage.end, share);
+    // What all ranks have whole has owners in many places, but no more of it
+    // stays here.
+    double whole_s = 0;
+    if (holders.state_parts == StateParts::Even)
+      whole_s = (ranges->trainedBytes(stage.begin, stage.end, share) - bytes) *
+                (1 - 1 / static_cast<double>(holders.replicas)) /
+                reaches[part.machine_class].near;
     position += part.count;
     ExchangeWays ways =
         exchangeRates(part.machine_class, shape.deviceCount(), holders);
     slowest.resize(ways.size());
     for (auto [longest, way] : llvm::zip_equal(slowest, ways)) {
-      longest.first_s = std::max(longest.first_s, bytes * way.first_s);
+      longest.first_s =
+          std::max(longest.first_s, bytes * way.first_s + whole_s);
       longest.second_s = std::max(longest.second_s, bytes * way.second_s);
     }
   }
