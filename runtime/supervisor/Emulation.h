@@ -9,6 +9,7 @@
 #ifndef AUTOHET_RUNTIME_SUPERVISOR_EMULATION_H
 #define AUTOHET_RUNTIME_SUPERVISOR_EMULATION_H
 
+#include "supervisor/CoreLoad.h"
 #include "supervisor/Manifest.h"
 
 #include <memory>
@@ -47,13 +48,17 @@ public:
   virtual void started(int pid) = 0;
 };
 
-/// All of a supervisor's limits.
+/// All of a supervisor's limits, and a load of all cores (CoreLoad.h) while it
+/// lives.
 class Emulation {
 public:
   virtual ~Emulation() = default;
   virtual std::unique_ptr<SpeedLimit> limit(uint32_t rank) = 0;
   /// "0.225 cores a unit of speed, by quotas of cgroup v1, period 4 ms"
   virtual std::string describe() const = 0;
+
+private:
+  CoreLoad load;
 };
 
 /// Quotas of control groups where this process may make some, else duty cycles.
