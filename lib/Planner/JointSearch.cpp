@@ -41,8 +41,10 @@ static constexpr double leastSplit = 1.3;
 static constexpr unsigned maxSplits = 6;
 // A neighbour's templates that take no more than that are tried.
 static constexpr double usefulRatio = 1.1;
-// Plans nearer to the bound than this are as good as their neighbours.
-static constexpr double worthImproving = 0.012;
+// Plans nearer to the bound than this are as good as their neighbours; of many
+// devices there are so many that they take longer than all else.
+static constexpr size_t fewNeighbours = 32; // devices
+static constexpr double worthImproving = 0.012, worthImprovingMany = 0.04;
 // What is nearly worth having may be what whole numbers need.
 static constexpr double nearBest = 1.03, nearRatio = 1.03;
 
@@ -146,7 +148,9 @@ void JointSearch::run() {
 
 void JointSearch::improve(const ResolvedPlan &start) {
   double gap_s = judge.bestSeconds() - bound_s;
-  if (!isContent() && gap_s > worthImproving * bound_s)
+  bool areMany = costs.machines().devices().size() > fewNeighbours;
+  double worth = areMany ? worthImprovingMany : worthImproving;
+  if (!isContent() && gap_s > worth * bound_s)
     improvement.run(start);
 }
 
