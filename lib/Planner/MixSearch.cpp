@@ -287,9 +287,9 @@ bool MixSearch::runChosen(const TemplateMix &mix, MixProblem &problem,
   return isAny;
 }
 
-/// The replicas of a mix that have a part in the batch: not those too slow to do
-/// even one microbatch in time, which only hold others up; and where there are
-/// more than microbatches, those that do most.
+/// The replicas of a mix that have a part in the batch: not those too slow to
+/// do even one microbatch in time, which only hold others up; and where there
+/// are more than microbatches, those that do most.
 static TemplateMix usedOf(const TemplateMix &mix, int64_t globalBatch) {
   double seconds = secondsOfMix(mix, globalBatch) * (1 + 1e-9);
   TemplateMix used;

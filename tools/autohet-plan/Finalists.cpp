@@ -148,11 +148,11 @@ LogicalResult FinalistJudge::simulatePlan(Finalist &finalist) {
   if (mlir::failed(planMemory(*programs, Verifier::None)))
     return failure();
   for (const DeviceEvaluation &entry : finalist.step.evaluation.devices)
-    finalist.program_bytes.push_back(static_cast<double>(
-        programs
-            ->lookupSymbol<exec::ProgramOp>(
-                cluster.devices()[entry.device].name)
-            .getTotalBytes()));
+    finalist.program_bytes.push_back(
+        static_cast<double>(programs
+                                ->lookupSymbol<exec::ProgramOp>(
+                                    cluster.devices()[entry.device].name)
+                                .getTotalBytes()));
   std::vector<std::string> shortages = findShortages(*programs, plan, cluster);
   if (!shortages.empty()) {
     finalist.why_not = shortages.front();

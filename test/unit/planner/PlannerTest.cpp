@@ -259,8 +259,8 @@ TEST_F(Planner, ManyDevices) {
   EXPECT_GT(speedUp(), 1.2);
 }
 
-// Few samples on many devices: more replicas than samples would fit, and no part
-// of all devices is small enough to be looked at whole.
+// Few samples on many devices: more replicas than samples would fit, and no
+// part of all devices is small enough to be looked at whole.
 TEST_F(Planner, FewSamplesOnManyDevices) {
   table = test::makeDecoder(16, 4096, 2048, 32000);
   cluster = test::makeDatacenter();
