@@ -1,6 +1,7 @@
 //===- Cluster.cpp - the machines of a job --------------------------------===//
 
 #include "autohet/Cluster/Cluster.h"
+#include "autohet/Support/Quantity.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -115,6 +116,15 @@ double DeviceKind::seconds(const Work &work) const {
   if (memory_bandwidth_bytes_per_s > 0)
     time += work.traffic_bytes / memory_bandwidth_bytes_per_s;
   return time;
+}
+
+std::string Cluster::describeLinks() const {
+  auto rate = [](const Link &link) {
+    return formatQuantity(link.bandwidth_bytes_per_s,
+                          Dimension::BytesPerSecond);
+  };
+  return rate(intra_node) + " within a node and " + rate(inter_node) +
+         " between nodes";
 }
 
 llvm::Error Cluster::usePrecision(Precision precision) {

@@ -1,7 +1,6 @@
 //===- LocalCluster.cpp - this machine as a cluster -----------------------===//
 
 #include "autohet/Cluster/SailorCluster.h"
-#include "autohet/Support/Quantity.h"
 
 #include "llvm/Support/Threading.h"
 #include <algorithm>
@@ -42,14 +41,9 @@ static llvm::Expected<Cluster> loadWhole(const ClusterSource &source,
     return parseSailorQuotas(*hosts, source.hostfile, source.file, warnings);
   Cluster kinds;
   if (source.file.empty())
-    warnings.push_back(
-        source.hostfile + ": remark: a hostfile has no links: " +
-        formatQuantity(kinds.intra_node.bandwidth_bytes_per_s,
-                       Dimension::BytesPerSecond) +
-        " within a node and " +
-        formatQuantity(kinds.inter_node.bandwidth_bytes_per_s,
-                       Dimension::BytesPerSecond) +
-        " between nodes are assumed; --cluster FILE may give others");
+    warnings.push_back(source.hostfile + ": remark: a hostfile has no links: " +
+                       kinds.describeLinks() +
+                       " are assumed; --cluster FILE may give others");
   if (!source.file.empty()) {
     llvm::Expected<Cluster> read =
         loadCluster(source.file, warnings, /*kindsOnly=*/true);

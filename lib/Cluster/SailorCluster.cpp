@@ -107,12 +107,7 @@ public:
       return makeError(machines.file, {}, "there are no devices");
     warnings.push_back(machines.file +
                        ":1:1: warning: Sailor's files have no links here: " +
-                       formatQuantity(cluster.intra_node.bandwidth_bytes_per_s,
-                                      Dimension::BytesPerSecond) +
-                       " within a node and " +
-                       formatQuantity(cluster.inter_node.bandwidth_bytes_per_s,
-                                      Dimension::BytesPerSecond) +
-                       " between nodes are assumed");
+                       cluster.describeLinks() + " are assumed");
     return std::move(cluster);
   }
 

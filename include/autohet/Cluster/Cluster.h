@@ -125,6 +125,9 @@ public:
 
   /// The link that a message between two devices takes. To itself: free.
   Link link(unsigned fromDevice, unsigned toDevice) const;
+  /// "10 GB/s within a node and 1.25 GB/s between nodes", where no file says
+  /// otherwise.
+  std::string describeLinks() const;
 
   /// Sets each kind's rate to that of `precision`. The error names the kinds
   /// that cannot compute in it.
