@@ -28,10 +28,10 @@ static constexpr double estimateSlack = 1.2;
 // those give no plan.
 static constexpr size_t fewParts = 2000, manyParts = 40000;
 // Of a deadline, for some bound of all parts, and for all bounds.
+static constexpr double quickBoundsPart = 0.4, allBoundsPart = 0.65;
 // And of what is left then, for templates to mix, and for groupings, before
 // they are judged.
 static constexpr double collectPart = 0.2, groupingsPart = 0.5;
-static constexpr double quickBoundsPart = 0.4, allBoundsPart = 0.65;
 // So many parts' templates are mixed.
 static constexpr unsigned maxMixedParts = 1;
 // Numbers of replicas of one part differ by this factor at first. Parts of

@@ -123,9 +123,8 @@ static const std::vector<Group> &groups() {
          true},
         {"init", "[=DEVIATION]",
          "draw anew what is trained, or came without values: matrices normal "
-         "(default deviation 0.02), norms 1, biases 0; with --weights, what "
-         "the "
-         "file lacks",
+         "(default deviation 0.02), norms 1, biases 0; with --weights, "
+         "what the file lacks",
          [](O &o, S v) {
            o.init = true;
            if (!v.empty())
