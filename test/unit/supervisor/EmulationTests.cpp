@@ -4,10 +4,13 @@
 #include "supervisor/Calibration.h"
 #include "supervisor/Emulation.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <dirent.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace autohet::runtime;
@@ -62,6 +65,31 @@ TEST(Emulation, JudgesSpeeds) {
   Calibration bad = judgeSpeeds(manifest, {300, 200, 100, 100});
   EXPECT_GT(bad.worstDeviation, 0.1);
   EXPECT_THAT(bad.text, AllOf(HasSubstr("warning"), HasSubstr("asked 4 : 2")));
+}
+
+/// Threads of this process that run where nobody else does.
+static unsigned countIdleThreads() {
+  unsigned count = 0;
+  DIR *tasks = opendir("/proc/self/task");
+  while (dirent *entry = tasks ? readdir(tasks) : nullptr)
+    if (int task = atoi(entry->d_name))
+      count += sched_getscheduler(task) == SCHED_IDLE;
+  if (tasks)
+    closedir(tasks);
+  return count;
+}
+
+// So that a worker is as fast alone as among busy ones.
+TEST(Emulation, KeepsCoresBusyWhileItLives) {
+  using Clock = std::chrono::steady_clock;
+  {
+    auto emulation = makeDutyCycles(manifestOf({2, 1}));
+    auto end = Clock::now() + std::chrono::seconds(20);
+    while (countIdleThreads() < usableCores() && Clock::now() < end)
+      std::this_thread::yield();
+    EXPECT_EQ(countIdleThreads(), usableCores());
+  }
+  EXPECT_EQ(countIdleThreads(), 0u);
 }
 
 class Ways : public testing::TestWithParam<const char *> {};
