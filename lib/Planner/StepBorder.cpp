@@ -4,9 +4,12 @@
 #include "autohet/Plan/Exchanges.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <numeric>
 
 namespace autohet {
 
@@ -17,6 +20,7 @@ StepBorder::StepBorder(const ResolvedPlan &plan, const PlanEvaluation &result,
     : plan(plan), result(result), owners(owners), costs(costs),
       piecesOf(costs.units().parameters.size()) {
   makePieces();
+  orderTurns();
 }
 
 // From the last unit to the first, as buckets are filled: what the same devices
@@ -121,8 +125,9 @@ StepBorder::meetingsOf(const DeviceEvaluation &entry) {
   for (unsigned number = 0; number < made.meetings.size(); ++number)
     made.by_need.push_back(number);
   llvm::sort(made.by_need, [&](unsigned a, unsigned b) {
-    return std::pair(pieces[made.meetings[a].piece].first_unit, a) <
-           std::pair(pieces[made.meetings[b].piece].first_unit, b);
+    unsigned first = made.meetings[a].piece, second = made.meetings[b].piece;
+    return std::pair(pieces[first].first_unit, first) <
+           std::pair(pieces[second].first_unit, second);
   });
   return made;
 }
@@ -174,9 +179,7 @@ StepBorderTimes StepBorder::time(llvm::ArrayRef<Traffic> traffic,
   makeMembers(traffic, kinds);
   StepBorderTimes times;
   times.replicas.resize(plan.replicas.size());
-  updateAndSend();
-  if (relays)
-    passParametersOn();
+  sendParameters();
   receiveParameters();
   // A replica begins when all its stages can.
   for (auto [entry, kind] : llvm::zip_equal(result.devices, kinds)) {
@@ -217,48 +220,93 @@ StepBorder::Passings &StepBorder::ofNode(std::map<unsigned, Passings> &nodes,
 
 //===-- New parameters ----------------------------------------------------===//
 
-// The first forward waits for the device's own updates, whoever they are for.
-void StepBorder::updateAndSend() {
-  clear(direct);
-  for (Member &member : members) {
-    member.sent_s = 0;
-    for (unsigned number : member.stage->by_need) {
-      const Meeting &meeting = member.stage->meetings[number];
-      const ClassTraffic *way = member.ways[number];
-      if (way->update_s == 0)
-        continue;
-      Passing &passing = direct[meeting.piece];
-      passing.ready_s = std::min(passing.ready_s, member.update_s);
-      member.update_s += way->update_s * bytesOf(meeting);
-      member.sent_s = std::max(member.sent_s, member.update_s) +
-                      way->back.out_s * bytesOf(meeting);
-      passing.left_s = std::max(passing.left_s, member.sent_s);
-    }
+// As units need them. What relays pass on leaves behind what of their own is on
+// its way when it comes: about a round of owners, and a piece is a bucket of
+// each.
+void StepBorder::orderTurns() {
+  std::vector<unsigned> byNeed(pieces.size());
+  std::iota(byNeed.begin(), byNeed.end(), 0);
+  llvm::sort(byNeed, [&](unsigned a, unsigned b) {
+    return std::pair(pieces[a].first_unit, a) <
+           std::pair(pieces[b].first_unit, b);
+  });
+  llvm::DenseSet<unsigned> all;
+  std::vector<size_t> ownersOf; // of each class
+  for (const CellClass &cells : owners.cellClasses()) {
+    size_t &count = ownersOf.emplace_back();
+    for (const Party &party : cells.parties)
+      if (party.share > 0) {
+        ++count;
+        all.insert(party.device);
+      }
   }
+  std::vector<Turn> ofOwners, ofRelays;
+  size_t buckets = 0;
+  for (unsigned piece : byNeed) {
+    ofOwners.push_back({buckets, /*is_relays=*/false, piece});
+    buckets += ownersOf[pieces[piece].cell_class];
+    ofRelays.push_back({buckets + all.size(), /*is_relays=*/true, piece});
+  }
+  std::merge(ofOwners.begin(), ofOwners.end(), ofRelays.begin(), ofRelays.end(),
+             std::back_inserter(turns));
 }
 
-// As they come, on a stream of its own.
-void StepBorder::passParametersOn() {
+void StepBorder::sendParameters() {
+  clear(direct);
   inside.clear();
-  for (Member &member : members) {
-    Passings &passings = ofNode(inside, member.node);
-    double come_s = 0, sent_s = member.sent_s;
-    for (unsigned number : member.stage->by_need) {
-      const Meeting &meeting = member.stage->meetings[number];
-      const ClassTraffic *way = member.ways[number];
-      const Passing &from = direct[meeting.piece];
-      if (way->back.in_s > 0)
-        come_s = std::max(from.left_s, std::max(come_s, from.ready_s) +
-                                           way->back.in_s * bytesOf(meeting));
-      if (way->passed_on.out_s == 0)
-        continue;
-      Passing &passing = passings[meeting.piece];
-      passing.ready_s = std::min(passing.ready_s, come_s);
-      sent_s = std::max(sent_s, come_s + member.traffic->latency_s) +
-               way->passed_on.out_s * bytesOf(meeting);
-      passing.left_s = std::max(passing.left_s, sent_s);
+  meeters.assign(pieces.size(), {});
+  for (auto [index, member] : llvm::enumerate(members)) {
+    member.sent_s = member.come_back_s = 0;
+    member.own_left = 0;
+    for (auto [number, meeting] : llvm::enumerate(member.stage->meetings)) {
+      meeters[meeting.piece].push_back({index, number});
+      member.own_left += member.ways[number]->update_s > 0;
     }
   }
+  for (const Turn &turn : turns)
+    for (auto [index, number] : meeters[turn.piece]) {
+      if (!turn.is_relays)
+        updateAndSend(members[index], number);
+      else if (relays)
+        passParametersOn(members[index], number);
+    }
+}
+
+// The first forward waits for the device's own updates, whoever they are for.
+void StepBorder::updateAndSend(Member &member, unsigned number) {
+  const ClassTraffic *way = member.ways[number];
+  if (way->update_s == 0)
+    return;
+  --member.own_left;
+  const Meeting &meeting = member.stage->meetings[number];
+  Passing &passing = direct[meeting.piece];
+  passing.ready_s = std::min(passing.ready_s, member.update_s);
+  member.update_s += way->update_s * bytesOf(meeting);
+  member.sent_s = std::max(member.sent_s, member.update_s) +
+                  way->back.out_s * bytesOf(meeting);
+  passing.left_s = std::max(passing.left_s, member.sent_s);
+}
+
+// While this has not come, what it has updated itself leaves: as long as there
+// is some, the port is not idle.
+void StepBorder::passParametersOn(Member &member, unsigned number) {
+  const ClassTraffic *way = member.ways[number];
+  const Meeting &meeting = member.stage->meetings[number];
+  const Passing &from = direct[meeting.piece];
+  if (way->back.in_s > 0)
+    member.come_back_s =
+        std::max(from.left_s, std::max(member.come_back_s, from.ready_s) +
+                                  way->back.in_s * bytesOf(meeting));
+  if (way->passed_on.out_s == 0)
+    return;
+  Passing &passing = ofNode(inside, member.node)[meeting.piece];
+  passing.ready_s = std::min(passing.ready_s, member.come_back_s);
+  double seconds = way->passed_on.out_s * bytesOf(meeting);
+  double sent_s =
+      std::max(member.sent_s, member.come_back_s + member.traffic->latency_s) +
+      seconds;
+  passing.left_s = std::max(passing.left_s, sent_s);
+  member.sent_s = member.own_left > 0 ? member.sent_s + seconds : sent_s;
 }
 
 // Each unit of the first forward waits for its own parameters.

@@ -110,6 +110,8 @@ private:
     double cut_s = 0;      ///< cutting its gradients
     double assemble_s = 0; ///< putting its new parameters together
     double backward_end_s = 0;
+    double come_back_s = 0;     ///< new parameters, as far as it has looked
+    unsigned own_left = 0;      ///< pieces that it updates and has not sent
     double relayed_s = 0;       ///< it has added up what it relays
     double comes_from_s = 0;    ///< when its first gradients come
     std::vector<double> come_s; ///< of each meeting: the first hop is over
@@ -119,8 +121,10 @@ private:
   const StageMeetings &meetingsOf(const DeviceEvaluation &entry);
   void makeMembers(llvm::ArrayRef<Traffic> traffic,
                    llvm::ArrayRef<unsigned> kinds);
-  void updateAndSend();
-  void passParametersOn();
+  void orderTurns();
+  void sendParameters();
+  void updateAndSend(Member &member, unsigned number);
+  void passParametersOn(Member &member, unsigned number);
   void receiveParameters();
   void sendGradients();
   void receiveGradients();
@@ -143,7 +147,22 @@ private:
   std::map<std::array<unsigned, 3>, StageMeetings>
       stages; ///< make, stage, position
 
+  /// A piece's turn among what a device sends of new parameters.
+  struct Turn {
+    size_t order = 0; ///< of buckets
+    bool is_relays = false;
+    unsigned piece = 0;
+
+    bool operator<(const Turn &other) const {
+      return std::tie(order, is_relays) <
+             std::tie(other.order, other.is_relays);
+    }
+  };
+  std::vector<Turn> turns; ///< of all pieces, once their owners' and relays'
+
   std::vector<Member> members; ///< one of each kind
+  /// Of each piece: who meets it, and the number of the meeting.
+  std::vector<llvm::SmallVector<std::pair<unsigned, unsigned>, 4>> meeters;
   bool relays = false;
   /// From all who send to owners themselves, and from relays; inside nodes.
   Passings direct, relayed;

@@ -112,6 +112,8 @@ LogicalResult ProgramEmitter::emitUpdate(dist::UpdateOp op) {
   buffers[op.getResult()] = box.value;
   exec::UpdateOp::create(compute->builder, op.getLoc(), box.value, gradient,
                          box.states, 0);
+  if (Value done = updated.lookup(op))
+    exec::RecordOp::create(compute->builder, op.getLoc(), done, 0);
   return success();
 }
 
@@ -325,6 +327,8 @@ LogicalResult ProgramEmitter::emit() {
   }
   if (!relayed.empty())
     relay.emplace(open("relay", true));
+  if (!updated.empty())
+    parameters.emplace(open("parameters", true));
 
   Location loc = func.getLoc();
   exec::HookOp::create(compute->builder, loc, "begin", 0);

@@ -145,6 +145,7 @@ private:
   LogicalResult emitUpdate(dist::UpdateOp op);
   void flushWaits(int64_t microbatch);
   void findLateExchange();
+  static Operation *lastUpdate(dist::SendOp send);
   void waitForOperands(Operation *op);
   void waitForParameters(Operation *op);
   void waitForStepBefore(Location loc, Value event);
@@ -188,7 +189,9 @@ private:
   SmallVector<std::pair<dist::RecvOp, Part>> arrivals;
 
   std::optional<Stream> compute, receive, send;
-  std::optional<Stream> relay; ///< sends on what the computing stream leaves
+  /// Of new parameters: sends on what the computing stream leaves, and, beside
+  /// those, what has been updated here.
+  std::optional<Stream> relay, parameters;
   llvm::DenseMap<Value, Value> buffers;
   llvm::MapVector<BoxKey, HeldBox> boxes;
   /// Boxes with memory of their own, and those with a sum of gradients.
@@ -221,6 +224,10 @@ private:
   llvm::DenseSet<Operation *> late;
   /// Late sends of what a late receive brings: when it has arrived.
   llvm::DenseMap<Operation *, Value> relayed;
+  /// Of who relays, when an update is done that is the last of what a late send
+  /// sends; and of each such message, when it has left, to the last peer.
+  llvm::DenseMap<Operation *, Value> updated;
+  SmallVector<Value> ownSends;
   llvm::StringMap<unsigned> names;
 };
 

@@ -6,7 +6,8 @@
 //   collectives        in the computing stream, before the next other command
 //   gradients and      in it too; an arrival when it is read, a send at the end
 //   parameters         of its half, new parameters in the next step; who passes
-//                      these on does so on a stream of its own, as they come
+//                      these on does so on a stream of its own, as they come,
+//                      and sends what it has updated itself on another one
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +16,11 @@
 using namespace mlir;
 using namespace autohet;
 using namespace autohet::schedule;
+
+/// So many slices of a relay's own are on their way out at a time: enough that
+/// its port is never idle, and no more, so that what is passed on, which comes
+/// later, need not wait for all of them.
+static constexpr size_t sentAhead = 2;
 
 /// Waits for what inline transfers have under way, so that what follows may
 /// read what arrived and write what was sent.
@@ -80,6 +86,7 @@ dist::StoreParameterOp autohet::schedule::storeInPlace(Value arrived) {
 /// New bytes that arrive right where they belong, and those that leave, which
 /// are parameters here, too: nothing of this step touches either any more.
 void ProgramEmitter::findLateExchange() {
+  SmallVector<dist::SendOp> own;
   for (Operation &op : func.getBody().front()) {
     if (partOf(&op) != Part::Update)
       continue;
@@ -107,14 +114,28 @@ void ProgramEmitter::findLateExchange() {
                        });
       if (isRelayed)
         relayed[send] = doneEvent(source);
-      else if (!llvm::all_of(send.getValues(), [](Value value) {
+      else if (llvm::all_of(send.getValues(), [](Value value) {
                  return value.getDefiningOp<dist::UpdateOp>();
                }))
+        own.push_back(send);
+      else
         continue;
       lateSends.push_back(doneEvent(send));
       late.insert(send);
     }
   }
+  if (relayed.empty())
+    return;
+  for (dist::SendOp send : own) {
+    Value &event = updated[lastUpdate(send)];
+    if (!event)
+      event = declareEvent(transferName(send) + ", updated", /*once=*/true);
+  }
+}
+
+/// Of what is sent.
+Operation *ProgramEmitter::lastUpdate(dist::SendOp send) {
+  return send.getValues().back().getDefiningOp<dist::UpdateOp>();
 }
 
 void ProgramEmitter::waitForStepBefore(Location loc, Value event) {
@@ -189,6 +210,19 @@ void ProgramEmitter::emitSend(dist::SendOp op, int64_t microbatch) {
     wait(*relay, arrived, microbatch);
     exec::SendOp::create(relay->builder, op.getLoc(), buffers, op.getPeer(),
                          op.getChannel(), sent, microbatch);
+    return;
+  }
+  if (Value ready = updated.lookup(lastUpdate(op))) {
+    // Those to other peers follow it.
+    if (awaitedExchange.insert(ready).second) {
+      wait(*parameters, ready, microbatch);
+      if (ownSends.size() >= sentAhead)
+        wait(*parameters, ownSends[ownSends.size() - sentAhead], microbatch);
+      ownSends.emplace_back();
+    }
+    ownSends.back() = sent;
+    exec::SendOp::create(parameters->builder, op.getLoc(), buffers,
+                         op.getPeer(), op.getChannel(), sent, microbatch);
     return;
   }
   if (!isPipelined(op)) {
