@@ -83,9 +83,13 @@ LogicalResult NodeOp::verify() {
     auto text = dyn_cast<StringAttr>(field.getValue());
     return text && text.getValue() == "<GRAPH>";
   });
-  if (size_t(graphs) == getBodies().size())
-    return success();
-  return emitOpError("has ")
-         << getBodies().size() << " bodies, wanted " << graphs
-         << ": one for each field that is \"<GRAPH>\"";
+  if (size_t(graphs) != getBodies().size())
+    return emitOpError("has ")
+           << getBodies().size() << " bodies, wanted " << graphs
+           << ": one for each field that is \"<GRAPH>\"";
+  if (getDeclared() && getDeclared()->size() != getNumResults())
+    return emitOpError("declares ")
+           << getDeclared()->size() << " types, wanted one for each of its "
+           << getNumResults() << " results";
+  return success();
 }

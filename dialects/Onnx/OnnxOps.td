@@ -20,8 +20,9 @@ def Onnx_Dialect : Dialect {
   let description = [{
     A graph is a `func.func`. Its arguments carry `onnx.name` and, where the
     file has symbolic dims, `onnx.dims` (an array with an integer or a symbol's
-    name for each dim); its results carry `onnx.name`. A node's name is the
-    location of its `onnx.node`. The types of values are not known yet, except
+    name for each dim); its results carry `onnx.name` and, where the file says
+    it, `onnx.declared`, their type. A node's name is the location of its
+    `onnx.node`. The types of values are not known yet, except
     for the graph's inputs and its constants.
   }];
   let useDefaultTypePrinterParser = 1;
@@ -87,8 +88,13 @@ def Onnx_NodeOp : Onnx_Op<"node"> {
     node comes from, where the exporter says so. `bodies` are its subgraphs, in
     the order of the names of the fields that hold them, each written as
     `"<GRAPH>"`; they may read values around them, and end in `onnx.yield`.
+    `declared` is what the file says of the results' types, which nothing is
+    computed from: a type, words where it is none that values have here, or
+    `unit` where it says nothing.
 
-    Constraints: (C1) there are as many bodies as fields that hold one.
+    Constraints:
+    - (C1) there are as many bodies as fields that hold one;
+    - (C2) `declared` has an entry for each result.
 
     Example:
     ```mlir
@@ -97,12 +103,14 @@ def Onnx_NodeOp : Onnx_Op<"node"> {
     ```
   }];
   let arguments = (ins StrAttr:$op_type, Variadic<Onnx_AnyValue>:$inputs, I64Attr:$opset,
-    OptionalAttr<StrAttr>:$domain, OptionalAttr<StrAttr>:$scope, DictionaryAttr:$fields);
+    OptionalAttr<StrAttr>:$domain, OptionalAttr<StrAttr>:$scope, DictionaryAttr:$fields,
+    OptionalAttr<ArrayAttr>:$declared);
   let results = (outs Variadic<Onnx_ValueType>:$outputs);
   let regions = (region VariadicRegion<AnyRegion>:$bodies);
   let assemblyFormat = [{
     $op_type `(` $inputs `)` `opset` $opset (`domain` $domain^)?
-    (`scope` $scope^)? $fields attr-dict `:` functional-type($inputs, $outputs)
+    (`scope` $scope^)? $fields (`declared` $declared^)? attr-dict
+    `:` functional-type($inputs, $outputs)
     (`bodies` $bodies^)?
   }];
   let hasVerifier = 1;

@@ -41,12 +41,15 @@ OnnxNode::OnnxNode(onnx::NodeOp op, OnnxConversion &conversion)
     operands.push_back(conversion.lookup(input, location, asNumbers));
 }
 
+std::string autohet::describeNode(onnx::NodeOp node) {
+  std::string text = "node ";
+  if (auto name = dyn_cast<NameLoc>(node.getLoc()))
+    text += ("'" + name.getName().getValue() + "' ").str();
+  return text + ("(" + node.getOpType() + ")").str();
+}
+
 InFlightDiagnostic OnnxNode::error() const {
-  InFlightDiagnostic diagnostic = emitError(location) << "node ";
-  if (auto name = dyn_cast<NameLoc>(location))
-    diagnostic << "'" << name.getName().getValue() << "' ";
-  diagnostic << "(" << opType() << "): ";
-  return diagnostic;
+  return std::move(emitError(location) << describeNode(op) << ": ");
 }
 
 RankedTensorType OnnxNode::type(unsigned index) const {

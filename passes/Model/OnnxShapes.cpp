@@ -341,9 +341,7 @@ static LogicalResult convertTile(OnnxNode &node, Results &results) {
 static LogicalResult convertConcat(OnnxNode &node, Results &results) {
   if (failed(node.needOperands(std::max(node.numOperands(), 1u))))
     return failure();
-  // Only the first version had a default.
-  if (node.opset() >= 4 && !node.hasField("axis"))
-    return node.error() << "has no axis";
+  // A default is of the first version only.
   auto axis = node.normalizeAxis(node.intField("axis", 1), node.rank(0));
   if (failed(axis))
     return failure();

@@ -365,6 +365,13 @@ LogicalResult OnnxConversion::convertNode(onnx::NodeOp node) {
   if (failed(handler(view, results)))
     return failure();
   view.round(results);
+  bool isInBody = node->getParentOfType<onnx::NodeOp>() != nullptr;
+  for (auto [index, result] : llvm::enumerate(results))
+    if (node.getDeclared() && result && index < node.getNumResults() &&
+        failed(checkDeclared(describeNode(node) + ": result " + Twine(index),
+                             (*node.getDeclared())[index], result,
+                             node.getLoc(), isInBody)))
+      return failure();
   bool isShape = node.getOpType() == "Shape" || node.getOpType() == "Size" ||
                  llvm::any_of(node.getInputs(),
                               [&](Value input) { return isFromShape(input); });
@@ -411,7 +418,7 @@ LogicalResult OnnxConversion::convertBody(Region &body,
 LogicalResult OnnxToHet::convert(func::FuncOp graph) {
   bound.clear();
   if (failed(findUnsupported(graph, handlers)) || failed(verifyOpsets(graph)) ||
-      failed(bindDims(graph)))
+      failed(verifyFields(graph)) || failed(bindDims(graph)))
     return failure();
   auto parameters = OnnxParameters::analyze(
       graph, ties, shared, inference,
@@ -450,6 +457,14 @@ LogicalResult OnnxToHet::convert(func::FuncOp graph) {
     SmallVector<Value> outputs;
     for (Value operand : terminator.getOperands())
       outputs.push_back(conversion.lookup(operand, op.getLoc()));
+    for (auto [index, output] : llvm::enumerate(outputs)) {
+      auto name = graph.getResultAttrOfType<StringAttr>(index, onnx::kNameAttr);
+      if (name && failed(conversion.checkDeclared(
+                      "output '" + name.getValue() + "'",
+                      graph.getResultAttr(index, onnx::kDeclaredAttr), output,
+                      graph.getLoc(), /*isRepeated=*/false)))
+        return failure();
+    }
     func::ReturnOp::create(builder, op.getLoc(), outputs);
     SmallVector<Attribute> attributes;
     for (unsigned i = 0; i < outputs.size(); ++i) {
@@ -463,6 +478,7 @@ LogicalResult OnnxToHet::convert(func::FuncOp graph) {
                                               ValueRange(outputs).getTypes()));
     function->setAllResultAttrs(attributes);
   }
+  conversion.warnOfShapes();
   eraseUnused(*function);
   builder.setInsertionPoint(*function);
   parameters->createSources(*function, builder);

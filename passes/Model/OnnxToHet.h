@@ -2,7 +2,8 @@
 //
 // Private to `onnx-to-het`. A handler turns one node into het ops; handlers
 // live in files by family and are found by the node's op type. Adding an
-// operator is adding a handler to its family's table.
+// operator is adding a handler to its family's table, and its attributes to
+// OnnxFields.inc by scripts/onnx-fields.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,6 +63,13 @@ public:
   /// Nodes of subgraphs that were converted, each as often as it was.
   int64_t nodesOfBodies = 0;
 
+  /// That a value has the elements that the file declares. Other shapes are
+  /// counted, for one warning.
+  mlir::LogicalResult checkDeclared(const llvm::Twine &what,
+                                    mlir::Attribute declared, mlir::Value value,
+                                    mlir::Location loc, bool isRepeated);
+  void warnOfShapes();
+
   /// Converts one node, and binds its results.
   mlir::LogicalResult convertNode(onnx::NodeOp node);
 
@@ -69,6 +77,8 @@ private:
   OnnxParameters &parameters;
   llvm::DenseMap<mlir::Value, mlir::Value> values;
   llvm::DenseSet<mlir::Value> fromShape;
+  std::optional<mlir::InFlightDiagnostic> otherShape; // the first
+  unsigned otherShapes = 0;
 };
 
 /// One node under conversion, with what handlers ask of it. Everything that
@@ -194,6 +204,8 @@ void addProductHandlers(OnnxHandlers &handlers);   // OnnxProducts.cpp
 void addNormHandlers(OnnxHandlers &handlers);      // OnnxNorms.cpp
 void addAttentionHandlers(OnnxHandlers &handlers); // OnnxAttention.cpp
 
+/// "node 'name' (OpType)", as errors begin. In OnnxNode.cpp.
+std::string describeNode(onnx::NodeOp node);
 /// "Add", or "com.microsoft::FastGelu" of another domain than ai.onnx. In
 /// OnnxUnsupported.cpp.
 std::string qualifiedName(onnx::NodeOp node);
@@ -205,6 +217,13 @@ mlir::LogicalResult findUnsupported(mlir::func::FuncOp graph,
 /// that. In OnnxProducts.cpp.
 mlir::FailureOr<mlir::Value> matrixProduct(OnnxNode &node, mlir::Value lhs,
                                            mlir::Value rhs);
+
+/// An attribute that a node has, though not in its opset, and in which it would
+/// be: "from opset 12 on"; empty where there is none. In OnnxFields.cpp.
+std::pair<llvm::StringRef, std::string> fieldOfOtherOpset(onnx::NodeOp node);
+/// That each attribute of each node is one of its operator's, of the right
+/// type, and that those are there that must be.
+mlir::LogicalResult verifyFields(mlir::func::FuncOp graph);
 
 /// That each node of a graph exists in the opset that the file declares, in the
 /// form that it has there.

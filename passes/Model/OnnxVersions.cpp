@@ -105,29 +105,6 @@ static std::optional<Moved> movedToOperand(StringRef opType, int64_t opset) {
   return std::nullopt;
 }
 
-/// A field that a node has before its operator has it, and since when it does;
-/// null where there is none.
-static std::pair<StringRef, int64_t> fieldOfLater(onnx::NodeOp node) {
-  static constexpr struct {
-    StringLiteral opType, field;
-    int64_t from;
-  } fields[] = {{"ArgMax", "select_last_index", 12},
-                {"ArgMin", "select_last_index", 12},
-                {"GatherND", "batch_dims", 12},
-                {"Reshape", "allowzero", 14},
-                {"ScatterElements", "reduction", 16},
-                {"ScatterND", "reduction", 16},
-                {"Shape", "end", 15},
-                {"Shape", "start", 15},
-                {"Split", "num_outputs", 18},
-                {"TopK", "largest", 11}};
-  for (const auto &[opType, field, from] : fields)
-    if (node.getOpType() == opType && node.getOpset() < uint64_t(from) &&
-        node.getFields().contains(field))
-      return {field, from};
-  return {};
-}
-
 LogicalResult autohet::verifyOpsets(func::FuncOp graph) {
   WalkResult result = graph.walk([](onnx::NodeOp node) {
     if (node.getDomain())
@@ -138,9 +115,6 @@ LogicalResult autohet::verifyOpsets(func::FuncOp graph) {
     if (int64_t first = firstOpset(type); first > opset)
       found =
           ("there is " + type + " from opset " + Twine(first) + " on").str();
-    else if (auto [field, from] = fieldOfLater(node); from)
-      found =
-          (type + " has " + field + " from opset " + Twine(from) + " on").str();
     else if (auto moved = movedToOperand(type, opset)) {
       if (opset < moved->from && node.getNumOperands() > moved->operand)
         found = (type + " has its " + moved->field +
@@ -151,6 +125,9 @@ LogicalResult autohet::verifyOpsets(func::FuncOp graph) {
                  " as a field before opset " + Twine(moved->from) + " only")
                     .str();
     }
+    if (auto [field, when] = fieldOfOtherOpset(node);
+        found.empty() && !field.empty())
+      found = (type + " has " + field + " " + when).str();
     if (found.empty())
       return WalkResult::advance();
     emitError(node.getLoc())

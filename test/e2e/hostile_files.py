@@ -47,6 +47,14 @@ def chain(count: int, make: Callable[[str, str, int], NodeProto], **rest) -> Mod
     return model([make(a, b, i) for i, (a, b) in enumerate(zip(names, names[1:]))], **rest)
 
 
+def declared_outputs(count: int) -> ModelProto:
+    """One node with `count` results that nothing reads, and a type for each."""
+    names = [f"o{i}" for i in range(count)]
+    made = model([node("Tanh", ["x"], ["y", *names])])
+    made.graph.value_info.extend(value(name, [1, 4]) for name in names)
+    return made
+
+
 def doubling_functions(depth: int) -> ModelProto:
     functions = []
     for level in range(depth):
@@ -150,6 +158,7 @@ MODELS: Dict[str, Callable[[], ModelProto]] = {
     "a name of 8 MB": lambda: chain(3, lambda a, b, i: node("Tanh", [a], [b], name="n" * (8 << 20))),
     "20,000 nodes in a row": lambda: chain(20000, lambda a, b, i: node("Tanh", [a], [b])),
     "1,000 outputs": lambda: model([node("Split", ["x"], ["y", *(f"o{i}" for i in range(999))], axis=1, num_outputs=1000)], inputs=[value("x", ["n", 1000])]),
+    "60,000 declared outputs": lambda: declared_outputs(60000),
 }  # fmt: skip
 
 LLAMA = {

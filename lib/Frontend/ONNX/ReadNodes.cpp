@@ -11,11 +11,13 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
 #include <map>
 
 using namespace mlir;
 using namespace autohet::onnx;
 using ::onnx::AttributeProto;
+using AttributeType = AttributeProto::AttributeType;
 using ::onnx::FunctionProto;
 using ::onnx::GraphProto;
 using ::onnx::NodeProto;
@@ -126,6 +128,55 @@ LogicalResult Reader::sortNodes() {
   return success();
 }
 
+/// The types of what an attribute holds: one, or none where a writer leaves out
+/// a value that is 0 or empty.
+static SmallVector<AttributeType> heldTypes(const AttributeProto &attribute) {
+  const std::pair<bool, AttributeType> held[] = {
+      {attribute.has_f(), AttributeProto::FLOAT},
+      {attribute.has_i(), AttributeProto::INT},
+      {attribute.has_s(), AttributeProto::STRING},
+      {attribute.has_t(), AttributeProto::TENSOR},
+      {attribute.has_g(), AttributeProto::GRAPH},
+      {attribute.has_sparse_tensor(), AttributeProto::SPARSE_TENSOR},
+      {attribute.has_tp(), AttributeProto::TYPE_PROTO},
+      {attribute.floats_size() > 0, AttributeProto::FLOATS},
+      {attribute.ints_size() > 0, AttributeProto::INTS},
+      {attribute.strings_size() > 0, AttributeProto::STRINGS},
+      {attribute.tensors_size() > 0, AttributeProto::TENSORS},
+      {attribute.graphs_size() > 0, AttributeProto::GRAPHS},
+      {attribute.sparse_tensors_size() > 0, AttributeProto::SPARSE_TENSORS},
+      {attribute.type_protos_size() > 0, AttributeProto::TYPE_PROTOS}};
+  SmallVector<AttributeType> types;
+  for (const auto &[isHeld, type] : held)
+    if (isHeld)
+      types.push_back(type);
+  return types;
+}
+
+/// Nobody can say which of two things an attribute means that says one and
+/// holds another.
+LogicalResult Reader::checkAttribute(const AttributeProto &attribute,
+                                     const std::string &what, Location loc) {
+  if (attribute.type() == AttributeProto::UNDEFINED)
+    return emitError(loc) << what
+                          << " is of no known type, wanted FLOAT, INT, STRING, "
+                             "TENSOR, GRAPH, or a list of these";
+  for (AttributeType held : heldTypes(attribute))
+    if (held != attribute.type())
+      return emitError(loc)
+             << what << " says that it is "
+             << AttributeProto::AttributeType_Name(attribute.type())
+             << ", but holds " << AttributeProto::AttributeType_Name(held);
+  // No writer can leave these out: there is no empty one.
+  if ((attribute.type() == AttributeProto::TENSOR && !attribute.has_t()) ||
+      (attribute.type() == AttributeProto::GRAPH && !attribute.has_g()))
+    return emitError(loc) << what << " says that it is "
+                          << AttributeProto::AttributeType_Name(
+                                 attribute.type())
+                          << ", but holds nothing";
+  return success();
+}
+
 FailureOr<Attribute> Reader::readAttribute(const AttributeProto &attribute,
                                            const TensorBytes &bytes,
                                            const std::string &what,
@@ -183,6 +234,25 @@ LogicalResult Reader::readConstantNode(const NodeProto &node,
                           << "', which its function is not given";
   const AttributeProto &attribute = *resolved;
   StringRef kind = node.attribute(0).name();
+  auto wanted = llvm::StringSwitch<AttributeType>(kind)
+                    .Case("value", AttributeProto::TENSOR)
+                    .Case("value_float", AttributeProto::FLOAT)
+                    .Case("value_floats", AttributeProto::FLOATS)
+                    .Case("value_int", AttributeProto::INT)
+                    .Case("value_ints", AttributeProto::INTS)
+                    .Default(AttributeProto::UNDEFINED);
+  if (wanted == AttributeProto::UNDEFINED)
+    return emitError(loc) << what << " has attribute '" << kind
+                          << "', which is not supported";
+  std::string which = what + ": attribute '" + kind.str() + "'";
+  if (failed(checkAttribute(attribute, which, loc)))
+    return failure();
+  if (attribute.type() != wanted)
+    return emitError(loc) << which << " is "
+                          << AttributeProto::AttributeType_Name(
+                                 attribute.type())
+                          << ", wanted "
+                          << AttributeProto::AttributeType_Name(wanted);
   Constant constant;
   if (kind == "value") {
     auto read = tensors.read(attribute.t(), bytesOf(bytes, 0), what, loc);
@@ -204,13 +274,10 @@ LogicalResult Reader::readConstantNode(const NodeProto &node,
       constant.value = DenseElementsAttr::get(
           ranked(attribute.ints_size(), i64),
           ArrayRef<int64_t>(attribute.ints().data(), attribute.ints_size()));
-    else if (kind == "value_floats")
+    else
       constant.value = DenseElementsAttr::get(
           ranked(attribute.floats_size(), f32),
           ArrayRef<float>(attribute.floats().data(), attribute.floats_size()));
-    else
-      return emitError(loc) << what << " has attribute '" << kind
-                            << "', which is not supported";
     constant.type = cast<RankedTensorType>(constant.value.getType());
   }
   if (scope->values.count(node.output(0)))
@@ -272,11 +339,12 @@ LogicalResult Reader::readNode(const NodeProto &node,
     const AttributeProto *attribute = resolve(named);
     if (!attribute)
       continue; // the call leaves it out
+    std::string which = what + ": attribute '" + named.name() + "'";
+    if (failed(checkAttribute(*attribute, which, loc)))
+      return failure();
     if (attribute->type() == AttributeProto::GRAPH)
       subgraphs[named.name()] = &attribute->g();
-    auto value =
-        readAttribute(*attribute, bytesOf(bytes, i),
-                      what + ": attribute '" + named.name() + "'", loc);
+    auto value = readAttribute(*attribute, bytesOf(bytes, i), which, loc);
     if (failed(value))
       return failure();
     fields.push_back(builder.getNamedAttr(named.name(), *value));
@@ -293,7 +361,8 @@ LogicalResult Reader::readNode(const NodeProto &node,
       builder.getI64IntegerAttr(opset->second),
       domain.empty() ? StringAttr() : builder.getStringAttr(domain),
       module.empty() ? StringAttr() : builder.getStringAttr(module),
-      builder.getDictionaryAttr(fields), subgraphs.size());
+      builder.getDictionaryAttr(fields), /*declared=*/ArrayAttr(),
+      subgraphs.size());
   for (auto [region, subgraph] : llvm::zip_equal(op.getBodies(), subgraphs))
     if (failed(readSubgraph(*subgraph.second, region, loc)))
       return failure();
@@ -329,7 +398,8 @@ LogicalResult Reader::readSubgraph(const GraphProto &graph, Region &region,
   if (++depth > kMostDepth)
     return emitError(loc) << "subgraphs and functions nest deeper than "
                           << kMostDepth;
-  Scope inner{scope, {}};
+  Scope inner;
+  inner.outer = scope;
   Scope *outer = std::exchange(scope, &inner);
   OpBuilder::InsertionGuard guard(builder);
   auto restore = llvm::scope_exit([&] {
@@ -338,6 +408,8 @@ LogicalResult Reader::readSubgraph(const GraphProto &graph, Region &region,
   });
   Block &block = region.emplaceBlock();
   builder.setInsertionPointToStart(&block);
+  readDeclared(graph.value_info());
+  readDeclared(graph.output());
   for (const auto &input : graph.input())
     if (failed(define(
             input.name(),

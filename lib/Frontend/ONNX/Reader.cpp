@@ -11,12 +11,14 @@
 #include "autohet/Support/InputFile.h"
 #include "autohet/Support/Tree.h"
 
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace autohet::onnx;
 using ::onnx::GraphProto;
+using ::onnx::TensorProto;
 using ::onnx::ValueInfoProto;
 
 /// The key under which autohet.export lists all names of tied parameters: JSON,
@@ -139,6 +141,7 @@ OwningOpRef<ModuleOp> Reader::read() {
   auto function = func::FuncOp::create(builder, fileLoc, "model",
                                        builder.getFunctionType({}, {}));
   builder.setInsertionPointToStart(function.addEntryBlock());
+  readDeclared(model.graph().value_info()); // outputs have them themselves
   if (failed(readMetadata(function)) || failed(readInitializers()) ||
       failed(readInputs(function)))
     return {};
@@ -149,6 +152,7 @@ OwningOpRef<ModuleOp> Reader::read() {
       return {};
   if (failed(readOutputs(function)))
     return {};
+  function.walk([&](NodeOp node) { setDeclared(node); });
   return module;
 }
 
@@ -159,7 +163,67 @@ OwningOpRef<ModuleOp> Reader::read() {
 LogicalResult Reader::define(StringRef name, Value value, Location loc) {
   if (!scope->values.try_emplace(name, value).second)
     return emitError(loc) << "'" << path << "' defines '" << name << "' twice";
+  declare(name, value);
   return success();
+}
+
+/// What a file says of a value's type: null where it says nothing.
+static Attribute declaredType(const ::onnx::TypeProto &type,
+                              MLIRContext *context) {
+  using ::onnx::TypeProto;
+  switch (type.value_case()) {
+  case TypeProto::kTensorType:
+    break;
+  case TypeProto::VALUE_NOT_SET:
+    return {};
+  default:
+    return StringAttr::get(context, "no tensor");
+  }
+  const auto &tensor = type.tensor_type();
+  if (tensor.elem_type() == TensorProto::UNDEFINED)
+    return {};
+  Type element = elementType(tensor.elem_type(), context);
+  if (!element)
+    return StringAttr::get(context,
+                           "a tensor of " + nameOfElement(tensor.elem_type()));
+  if (!tensor.has_shape())
+    return TypeAttr::get(UnrankedTensorType::get(element));
+  SmallVector<int64_t> shape;
+  for (const auto &dim : tensor.shape().dim())
+    shape.push_back(dim.has_dim_value() && dim.dim_value() >= 0
+                        ? dim.dim_value()
+                        : ShapedType::kDynamic);
+  return TypeAttr::get(RankedTensorType::get(shape, element));
+}
+
+/// Whether a value of type `found` can be what is said to be `declared`.
+static bool agree(ShapedType declared, ShapedType found) {
+  return declared.getElementType() == found.getElementType() &&
+         succeeded(verifyCompatibleShape(declared, found));
+}
+
+void Reader::readDeclared(const Declarations &values) {
+  for (const ValueInfoProto &value : values)
+    if (Attribute type = declaredType(value.type(), builder.getContext()))
+      scope->declared[value.name()] = type;
+}
+
+void Reader::declare(StringRef name, Value value) {
+  if (Attribute type = scope->declared.lookup(name))
+    declaredTypes[value] = type;
+}
+
+/// All at once, as a node may have as many results as a file has room for.
+void Reader::setDeclared(NodeOp node) {
+  SmallVector<Attribute> types;
+  bool isAny = false;
+  for (Value result : node.getResults()) {
+    Attribute type = declaredTypes.lookup(result);
+    isAny |= bool(type);
+    types.push_back(type ? type : builder.getUnitAttr());
+  }
+  if (isAny)
+    node.setDeclaredAttr(builder.getArrayAttr(types));
 }
 
 void Reader::createInitializer(StringRef name, const Constant &constant,
@@ -202,10 +266,18 @@ LogicalResult Reader::readInitializers() {
 
 LogicalResult Reader::readInputs(func::FuncOp function) {
   for (const ValueInfoProto &input : model.graph().input()) {
-    // Old files list their initializers among the inputs.
-    if (scope->values.count(input.name()))
-      continue;
     Location loc = NameLoc::get(builder.getStringAttr(input.name()), fileLoc);
+    // Old files list their initializers among the inputs.
+    if (Value constant = scope->values.lookup(input.name())) {
+      auto declared = dyn_cast_or_null<TypeAttr>(
+          declaredType(input.type(), builder.getContext()));
+      auto type = cast<ShapedType>(constant.getType());
+      if (declared && !agree(cast<ShapedType>(declared.getValue()), type))
+        return emitError(loc)
+               << "input '" << input.name() << "' is " << declared.getValue()
+               << ", but the initializer of that name is " << type;
+      continue;
+    }
     if (!input.type().has_tensor_type() ||
         !input.type().tensor_type().has_shape())
       return emitError(loc)
@@ -264,8 +336,11 @@ LogicalResult Reader::readOutputs(func::FuncOp function) {
              << "output '" << output.name() << "' is no value of the graph";
     results.push_back(value);
     types.push_back(value.getType());
-    attributes.push_back(builder.getDictionaryAttr(
-        builder.getNamedAttr(kNameAttr, builder.getStringAttr(output.name()))));
+    SmallVector<NamedAttribute> facts{
+        builder.getNamedAttr(kNameAttr, builder.getStringAttr(output.name()))};
+    if (Attribute type = declaredType(output.type(), builder.getContext()))
+      facts.push_back(builder.getNamedAttr(kDeclaredAttr, type));
+    attributes.push_back(builder.getDictionaryAttr(facts));
   }
   func::ReturnOp::create(builder, fileLoc, results);
   function.setType(builder.getFunctionType(function.getArgumentTypes(), types));

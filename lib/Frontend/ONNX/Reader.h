@@ -24,6 +24,7 @@ using Opsets = llvm::StringMap<int64_t>;
 struct Scope {
   Scope *outer = nullptr;
   llvm::StringMap<mlir::Value> values;
+  llvm::StringMap<mlir::Attribute> declared; ///< types, by the value's name
 
   mlir::Value lookup(llvm::StringRef name) const {
     for (const Scope *scope = this; scope; scope = scope->outer)
@@ -55,6 +56,12 @@ private:
   mlir::LogicalResult readOutputs(mlir::func::FuncOp function);
   mlir::LogicalResult define(llvm::StringRef name, mlir::Value value,
                              mlir::Location loc);
+  using Declarations =
+      ::google::protobuf::RepeatedPtrField<::onnx::ValueInfoProto>;
+  /// What a graph says of its values' types.
+  void readDeclared(const Declarations &values);
+  void declare(llvm::StringRef name, mlir::Value value);
+  void setDeclared(NodeOp node);
   void createInitializer(llvm::StringRef name, const Constant &constant,
                          mlir::Location loc);
 
@@ -71,6 +78,9 @@ private:
                                mlir::Location loc);
   mlir::LogicalResult readSubgraph(const ::onnx::GraphProto &graph,
                                    mlir::Region &region, mlir::Location loc);
+  mlir::LogicalResult checkAttribute(const ::onnx::AttributeProto &attribute,
+                                     const std::string &what,
+                                     mlir::Location loc);
   mlir::FailureOr<mlir::Attribute>
   readAttribute(const ::onnx::AttributeProto &attribute,
                 const TensorBytes &bytes, const std::string &what,
@@ -89,6 +99,8 @@ private:
   llvm::StringSet<> parameters; ///< that the file lists
   /// The nodes, each after those whose results it uses.
   llvm::SmallVector<int> order;
+
+  llvm::DenseMap<mlir::Value, mlir::Attribute> declaredTypes;
 
   // Of what is being read: the graph, a subgraph or a function's body.
   Opsets opsets;

@@ -16,9 +16,7 @@ using namespace mlir;
 using namespace autohet::onnx;
 using ::onnx::TensorProto;
 
-Type autohet::onnx::convertElementType(int32_t onnxType,
-                                       const llvm::Twine &what, Location loc) {
-  MLIRContext *context = loc.getContext();
+Type autohet::onnx::elementType(int32_t onnxType, MLIRContext *context) {
   switch (onnxType) {
   case TensorProto::FLOAT:
     return Float32Type::get(context);
@@ -65,15 +63,23 @@ Type autohet::onnx::convertElementType(int32_t onnxType,
   case TensorProto::BOOL:
     return IntegerType::get(context, 1);
   default:
-    break;
+    return {};
   }
-  std::string name =
-      TensorProto::DataType_IsValid(onnxType)
-          ? TensorProto::DataType_Name(TensorProto::DataType(onnxType))
-          : "type " + std::to_string(onnxType);
-  emitError(loc) << what << " is " << name
-                 << ", which is not supported (numbers and BOOL are)";
-  return {};
+}
+
+std::string autohet::onnx::nameOfElement(int32_t onnxType) {
+  return TensorProto::DataType_IsValid(onnxType)
+             ? TensorProto::DataType_Name(TensorProto::DataType(onnxType))
+             : "type " + std::to_string(onnxType);
+}
+
+Type autohet::onnx::convertElementType(int32_t onnxType,
+                                       const llvm::Twine &what, Location loc) {
+  Type element = elementType(onnxType, loc.getContext());
+  if (!element)
+    emitError(loc) << what << " is " << nameOfElement(onnxType)
+                   << ", which is not supported (numbers and BOOL are)";
+  return element;
 }
 
 /// How many bits of a file an element takes: several small ones share a byte.

@@ -24,8 +24,11 @@ struct Constant {
   ByteRange place;
 };
 
-/// The MLIR type of an ONNX element type; null, after a diagnostic that starts
-/// with `what`, where there is none here.
+/// The MLIR type of an ONNX element type; null where there is none here.
+mlir::Type elementType(int32_t onnxType, mlir::MLIRContext *context);
+/// As the standard spells it.
+std::string nameOfElement(int32_t onnxType);
+/// The type, or null after a diagnostic that starts with `what`.
 mlir::Type convertElementType(int32_t onnxType, const llvm::Twine &what,
                               mlir::Location loc);
 

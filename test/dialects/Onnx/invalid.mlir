@@ -53,3 +53,11 @@ func.func @bodies(%c: tensor<i1>) {
   }
   return
 }
+
+// -----
+
+func.func @declared(%x: tensor<2xf32>) {
+  // expected-error @+1 {{declares 2 types, wanted one for each of its 1 results}}
+  %0 = onnx.node "Relu"(%x) opset 13 {} declared [unit, tensor<2xf32>] : (tensor<2xf32>) -> !onnx.value
+  return
+}

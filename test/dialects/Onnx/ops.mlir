@@ -15,5 +15,8 @@ func.func @model(%ids: tensor<?x12xi64> {onnx.dims = ["batch", 12], onnx.name = 
     : (tensor<4x8xf32>, tensor<?x12xi64>) -> !onnx.value
   // CHECK: onnx.node "FastGelu"(%{{.*}}, %{{.*}}) opset 1 domain "com.microsoft" {}
   %1 = onnx.node "FastGelu"(%0, %n) opset 1 domain "com.microsoft" {} : (!onnx.value, none) -> !onnx.value
+  // CHECK: onnx.node "TopK"({{.*}}) opset 11 {} declared [tensor<?x2xf32>, unit]
+  %2:2 = onnx.node "TopK"(%1, %s) opset 11 {} declared [tensor<?x2xf32>, unit]
+    : (!onnx.value, tensor<2xi64>) -> (!onnx.value, !onnx.value)
   return %1 : !onnx.value
 }

@@ -52,7 +52,7 @@ func.func @body(%x: tensor<2x3xf32> {onnx.name = "x"}, %c: tensor<i1> {onnx.name
 // -----
 
 func.func @concat(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
-  // expected-error @+1 {{node (Concat): has no axis}}
+  // expected-error @+1 {{node (Concat): attribute 'axis' (INT) is missing, which has no default}}
   %0 = onnx.node "Concat"(%x, %x) opset 4 {} : (tensor<2x3xf32>, tensor<2x3xf32>) -> !onnx.value
   return %0 : !onnx.value
 }

@@ -477,6 +477,94 @@ TEST_F(OnnxReader, Sizes) {
   EXPECT_THAT(messages, HasSubstr("does not hold the 3 elements"));
 }
 
+TEST_F(OnnxReader, AttributesHoldWhatTheySay) {
+  auto *attribute = addNode("Softmax", {"y"}, "z")->add_attribute();
+  attribute->set_name("axis");
+  attribute->set_f(1);
+  EXPECT_FALSE(read());
+  EXPECT_THAT(messages, HasSubstr("node 'Softmax_0' (Softmax): attribute "
+                                  "'axis' is of no known type, wanted FLOAT"));
+  attribute->set_type(onnx::AttributeProto::INT);
+  EXPECT_FALSE(read());
+  EXPECT_THAT(messages,
+              HasSubstr("attribute 'axis' says that it is INT, but holds "
+                        "FLOAT"));
+  attribute->set_i(1); // both
+  EXPECT_FALSE(read());
+  attribute->clear_f();
+  EXPECT_TRUE(read()) << messages;
+  attribute->clear_i(); // as writers of protobuf 3 leave out a 0
+  EXPECT_TRUE(read()) << messages;
+  attribute->add_floats(1);
+  EXPECT_FALSE(read());
+  EXPECT_THAT(messages, HasSubstr("says that it is INT, but holds FLOATS"));
+  attribute->clear_floats();
+  attribute->set_type(onnx::AttributeProto::TENSOR);
+  EXPECT_FALSE(read());
+  EXPECT_THAT(messages, HasSubstr("says that it is TENSOR, but holds nothing"));
+}
+
+TEST_F(OnnxReader, ConstantsHoldWhatTheySay) {
+  auto *attribute = addNode("Constant", {}, "c")->add_attribute();
+  attribute->set_name("value_float");
+  attribute->set_type(onnx::AttributeProto::INT);
+  attribute->set_i(2);
+  EXPECT_FALSE(read());
+  EXPECT_THAT(messages, HasSubstr("node 'Constant_0' (Constant): attribute "
+                                  "'value_float' is INT, wanted FLOAT"));
+  attribute->set_type(onnx::AttributeProto::FLOAT);
+  EXPECT_FALSE(read());
+  EXPECT_THAT(messages, HasSubstr("says that it is FLOAT, but holds INT"));
+  attribute->clear_i();
+  attribute->set_f(2);
+  EXPECT_TRUE(read()) << messages;
+  attribute->set_name("value");
+  EXPECT_FALSE(read());
+  EXPECT_THAT(messages, HasSubstr("'value' is FLOAT, wanted TENSOR"));
+}
+
+TEST_F(OnnxReader, DeclaredTypes) {
+  using onnx::TensorProto;
+  graph->mutable_output(0)->mutable_type()->mutable_sequence_type();
+  addNode("Relu", {"y"}, "z");
+  addNode("Relu", {"z"}, "s");
+  auto *value = graph->add_value_info();
+  value->set_name("z");
+  auto *tensor = value->mutable_type()->mutable_tensor_type();
+  tensor->set_elem_type(TensorProto::FLOAT16);
+  tensor->mutable_shape()->add_dim()->set_dim_param("n");
+  tensor->mutable_shape()->add_dim()->set_dim_value(3);
+  graph->add_value_info()->set_name("y"); // says nothing
+  value = graph->add_value_info();
+  value->set_name("s");
+  value->mutable_type()->mutable_tensor_type()->set_elem_type(
+      TensorProto::STRING);
+  auto module = read();
+  ASSERT_TRUE(module) << messages;
+  std::string text;
+  llvm::raw_string_ostream(text) << *module;
+  EXPECT_THAT(text, HasSubstr("{onnx.declared = \"no tensor\""));
+  EXPECT_THAT(text, HasSubstr("declared [tensor<?x3xf16>]"));
+  EXPECT_THAT(text, HasSubstr("declared [\"a tensor of STRING\"]"));
+}
+
+// Files of old list their initializers among the inputs.
+TEST_F(OnnxReader, InitializersAmongInputs) {
+  addInitializer("w", {2})->set_raw_data(rawValues());
+  addInput("w", {2});
+  EXPECT_TRUE(read()) << messages;
+  auto *type = graph->mutable_input(1)->mutable_type()->mutable_tensor_type();
+  type->mutable_shape()->mutable_dim(0)->set_dim_value(3);
+  EXPECT_FALSE(read());
+  EXPECT_THAT(messages,
+              HasSubstr("input 'w' is 'tensor<3xf32>', but the initializer of "
+                        "that name is 'tensor<2xf32>'"));
+  type->clear_shape();
+  EXPECT_TRUE(read()) << messages;
+  type->set_elem_type(onnx::TensorProto::INT64);
+  EXPECT_FALSE(read());
+}
+
 TEST_F(OnnxReader, UnsortedNodes) {
   graph->mutable_node(0)->set_input(0, "later");
   addNode("Neg", {"x"}, "later");

@@ -30,6 +30,8 @@ inline constexpr llvm::StringLiteral kNameAttr = "onnx.name";
 /// On an argument: the value that it always has.
 inline constexpr llvm::StringLiteral kValueAttr = "onnx.value";
 inline constexpr llvm::StringLiteral kDimsAttr = "onnx.dims";
+/// On a result: the type that the file says it has.
+inline constexpr llvm::StringLiteral kDeclaredAttr = "onnx.declared";
 /// On the graph: the other names of tied parameters, each with the name that it
 /// has there, where the file lists them.
 inline constexpr llvm::StringLiteral kAliasesAttr = "onnx.aliases";
