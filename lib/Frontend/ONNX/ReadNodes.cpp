@@ -448,11 +448,24 @@ LogicalResult Reader::readCall(const NodeProto &node,
                           << " inputs and " << node.output_size()
                           << " outputs, its function " << function.input_size()
                           << " and " << function.output_size();
-  Attributes given;
+  Attributes given; // null: left out, and without a default
+  for (const std::string &name : function.attribute())
+    given[name] = nullptr;
   for (const AttributeProto &attribute : function.attribute_proto())
     given[attribute.name()] = &attribute;
-  for (const AttributeProto &attribute : node.attribute())
-    given[attribute.name()] = resolve(attribute);
+  llvm::StringSet<> seen;
+  for (const AttributeProto &attribute : node.attribute()) {
+    if (!seen.insert(attribute.name()).second)
+      return emitError(loc) << describe(node) << " has attribute '"
+                            << attribute.name() << "' twice";
+    auto place = given.find(attribute.name());
+    if (place == given.end())
+      return emitError(loc)
+             << describe(node) << " has attribute '" << attribute.name()
+             << "', which its function does not name";
+    if (const AttributeProto *value = resolve(attribute))
+      place->second = value; // else the call around leaves it out, too
+  }
   Opsets own;
   for (const auto &import : function.opset_import())
     own[canonicalDomain(import.domain())] = import.version();

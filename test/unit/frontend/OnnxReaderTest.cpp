@@ -414,6 +414,62 @@ TEST_F(OnnxReader, Overloads) {
   EXPECT_FALSE(read());
 }
 
+/// `f` applies LeakyRelu, with the slope that calls give; `g` calls it.
+TEST_F(OnnxReader, AttributesOfCalls) {
+  for (auto [name, body] : {std::pair("f", "LeakyRelu"), {"g", "f"}}) {
+    auto *function = model.add_functions();
+    function->set_domain("local");
+    function->set_name(name);
+    function->add_input("a");
+    function->add_output("b");
+    function->add_opset_import()->set_version(18);
+    auto *local = function->add_opset_import();
+    local->set_domain("local");
+    local->set_version(1);
+    auto *inner = function->add_node();
+    inner->set_op_type(body);
+    inner->set_domain(std::string(name) == "g" ? "local" : "");
+    inner->add_input("a");
+    inner->add_output("b");
+    auto *slope = inner->add_attribute();
+    slope->set_name(std::string(name) == "g" ? "slope" : "alpha");
+    slope->set_ref_attr_name("slope");
+    slope->set_type(onnx::AttributeProto::FLOAT);
+  }
+  auto *ofF = model.mutable_functions(0)->add_attribute_proto();
+  ofF->set_name("slope");
+  ofF->set_type(onnx::AttributeProto::FLOAT);
+  ofF->set_f(0.25);
+  model.mutable_functions(1)->add_attribute("slope");
+  auto *node = addNode("g", {"y"}, "z");
+  node->set_domain("local");
+  auto slope = [&] {
+    auto module = read();
+    EXPECT_TRUE(module) << messages;
+    std::optional<double> found;
+    if (module)
+      module->walk([&](autohet::onnx::NodeOp op) {
+        if (auto alpha = op.getFields().getAs<FloatAttr>("alpha"))
+          found = alpha.getValueAsDouble();
+      });
+    return found;
+  };
+  EXPECT_EQ(slope(), 0.25); // the default, through a call that leaves it out
+  auto *given = node->add_attribute();
+  given->set_name("slope");
+  given->set_type(onnx::AttributeProto::FLOAT);
+  given->set_f(0.5);
+  EXPECT_EQ(slope(), 0.5);
+  given->set_name("slop");
+  EXPECT_FALSE(read());
+  EXPECT_THAT(messages, HasSubstr("node 'g_0' (g) has attribute 'slop', which "
+                                  "its function does not name"));
+  given->set_name("slope");
+  *node->add_attribute() = *given;
+  EXPECT_FALSE(read());
+  EXPECT_THAT(messages, HasSubstr("has attribute 'slope' twice"));
+}
+
 // "" is a result that is left out and an operand that is: no edge.
 TEST_F(OnnxReader, LeftOutResultsAreNoEdges) {
   onnx::NodeProto *node = addNode("Dropout", {"y", "", ""}, "z");
