@@ -96,6 +96,7 @@ private:
   std::optional<PlannerOptions> wanted; ///< where a plan is searched
   UnitTable estimates;                  ///< that the planner sees
   PlannerResult planned;                ///< the plan with its predicted cost
+  bool isModelRead = false;             ///< at some batch
   double simulated_s = 0;               ///< a step of the programs
   UnitTable units;
   OwningOpRef<ModuleOp> module, placed; ///< the latter for --emit=planned
@@ -273,8 +274,14 @@ FailureOr<int64_t> Compiler::batchWithoutPlan() {
 
 FailureOr<OwningOpRef<ModuleOp>> Compiler::modelPhase(int64_t batch,
                                                       bool differentiate) {
+  // What is warned of is in the file, whatever the batch: it is said once.
+  ScopedDiagnosticHandler said(&context, [&](Diagnostic &diagnostic) {
+    return success(isModelRead &&
+                   diagnostic.getSeverity() == DiagnosticSeverity::Warning);
+  });
   FailureOr<OwningOpRef<ModuleOp>> model =
       readModel(options.modelFile, batch, differentiate, context);
+  isModelRead |= succeeded(model);
   if (succeeded(model) && failed(refuseVisibleLabels(modelOf(**model))))
     return failure();
   return model;
