@@ -24,6 +24,9 @@ public:
   virtual int64_t longestSequence() const = 0;
   /// Whether positions may go beyond that.
   virtual bool mayBeLonger() const { return false; }
+  /// How many dims of a head turn by position: tables hold an angle for each
+  /// pair of them at each position. 0: none, and no tables.
+  virtual int64_t rotaryDims() const { return 0; }
   /// The logits.
   virtual mlir::Value build(GraphBuilder &graph) const = 0;
 };

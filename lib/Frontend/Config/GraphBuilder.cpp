@@ -225,21 +225,20 @@ RotaryTables GraphBuilder::rotaryTables(ArrayRef<double> inverseFrequencies,
                                         double attentionFactor,
                                         bool isInterleaved) {
   int64_t pairs = inverseFrequencies.size();
-  std::vector<float> cosines, sines;
-  cosines.reserve(length * pairs);
-  sines.reserve(length * pairs);
-  for (int64_t position = 0; position < length; ++position)
-    for (double frequency : inverseFrequencies) {
-      float angle = float(position) * float(frequency);
-      cosines.push_back(float(std::cos(double(angle)) * attentionFactor));
-      sines.push_back(float(std::sin(double(angle)) * attentionFactor));
-    }
   RankedTensorType type = float32({1, 1, length, pairs});
-  auto constant = [&](ArrayRef<float> values) -> Value {
-    return het::ConstantOp::create(builder, loc,
-                                   DenseElementsAttr::get(type, values));
+  auto table = [&](double (*function)(double)) -> Value {
+    std::vector<float> values;
+    values.reserve(length * pairs);
+    for (int64_t position = 0; position < length; ++position)
+      for (double frequency : inverseFrequencies) {
+        float angle = float(position) * float(frequency);
+        values.push_back(float(function(double(angle)) * attentionFactor));
+      }
+    return het::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(type, ArrayRef<float>(values)));
   };
-  return {constant(cosines), constant(sines), isInterleaved};
+  Value cosines = table(std::cos);
+  return {cosines, table(std::sin), isInterleaved};
 }
 
 Value GraphBuilder::rotate(Value x, const RotaryTables &tables) {

@@ -10,6 +10,9 @@ using namespace mlir;
 using namespace autohet;
 using namespace autohet::config;
 
+/// In each of the two tables of a rotary model: 256 MiB.
+static constexpr int64_t kMostAngles = 1 << 26;
+
 bool autohet::isConfigFile(StringRef path) {
   return llvm::sys::path::extension(path) == ".json";
 }
@@ -267,6 +270,15 @@ OwningOpRef<ModuleOp> autohet::importConfigFile(StringRef path,
     emitError(file) << "sequences of " << length
                     << " are longer than the model's "
                     << family->longestSequence() << " positions";
+    return nullptr;
+  }
+  // The tables are constants: a config of one line may not ask for any memory.
+  int64_t pairs = family->rotaryDims() / 2;
+  if (pairs && length > kMostAngles / pairs) {
+    emitError(file) << "sequences of " << length << " whose heads turn by "
+                    << pairs << " angles need tables of more than "
+                    << kMostAngles << " numbers: choose shorter ones (--seq-len"
+                    << " at most " << kMostAngles / pairs << ")";
     return nullptr;
   }
   if (length > family->longestSequence())

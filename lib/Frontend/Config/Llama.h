@@ -37,6 +37,7 @@ public:
   void read(ConfigKeys &keys) override;
   int64_t longestSequence() const override { return positions; }
   bool mayBeLonger() const override { return true; }
+  int64_t rotaryDims() const override { return rotary.dims; }
   mlir::Value build(GraphBuilder &graph) const override;
 
 protected:

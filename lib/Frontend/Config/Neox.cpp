@@ -20,6 +20,7 @@ class PartlyRotary : public Family {
 public:
   int64_t longestSequence() const override { return positions; }
   bool mayBeLonger() const override { return true; }
+  int64_t rotaryDims() const override { return rotary.dims; }
 
 protected:
   void readSizes(ConfigKeys &keys, std::optional<int64_t> defaultInner,

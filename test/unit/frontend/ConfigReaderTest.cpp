@@ -295,6 +295,21 @@ TEST_F(ConfigReader, RefusesDefaultsThatFollowFromTooMuch) {
               HasSubstr("'n_inner' is 16777232 by default, wanted at most"));
 }
 
+// Found by fuzzing: a hidden size of 1,000,000 took 4 GB for its angles.
+TEST_F(ConfigReader, RefusesTablesThatNoMemoryHolds) {
+  options.sequence_length = 0;
+  std::string widest = edited(llama, "\"vocab_size\"",
+                              "\"head_dim\": 16, "
+                              "\"max_position_embeddings\": 16777216, "
+                              "\"vocab_size\"");
+  EXPECT_THAT(refuse(widest),
+              HasSubstr("sequences of 16777216 whose heads turn by 8 angles "
+                        "need tables of more than 67108864 numbers: choose "
+                        "shorter ones (--seq-len at most 8388608)"));
+  options.sequence_length = 16;
+  EXPECT_TRUE(read(widest)) << messages;
+}
+
 TEST_F(ConfigReader, RefusesWhatIsNoDecoder) {
   auto with = [&](const std::string &keys) {
     return edited(llama, "\"vocab_size\"", keys + ", \"vocab_size\"");
