@@ -24,7 +24,7 @@ std::optional<ConstantTensor> ConstantTensor::get(Attribute attribute) {
   if (!dense)
     return std::nullopt;
   auto type = dyn_cast<RankedTensorType>(dense.getType());
-  if (!type || type.getNumElements() > kFoldLimit)
+  if (!isFoldable(type))
     return std::nullopt;
   ConstantTensor result{type, {}, {}};
   Type element = type.getElementType();

@@ -8,6 +8,8 @@
 #ifndef AUTOHET_DIALECTS_HET_CONSTANTTENSOR_H
 #define AUTOHET_DIALECTS_HET_CONSTANTTENSOR_H
 
+#include "autohet/Support/Extents.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include <optional>
@@ -18,6 +20,14 @@ namespace autohet::het {
 /// No result with more elements than this is folded. Causal masks of 2,048
 /// positions still are, which lets one pattern recognise them all.
 inline constexpr int64_t kFoldLimit = int64_t(1) << 22;
+
+/// Whether `type` has so few. An op is folded before it is verified: there may
+/// be more elements than an integer counts.
+inline bool isFoldable(mlir::RankedTensorType type) {
+  std::optional<int64_t> elements =
+      type ? countElements(type.getShape()) : std::nullopt;
+  return elements && *elements <= kFoldLimit;
+}
 
 /// Repeating a tensor is cheaper at run time than in the program: only results
 /// this small are folded, unless all elements are equal.

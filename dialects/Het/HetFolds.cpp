@@ -26,9 +26,7 @@ double roundTo(Type type, double value) {
 /// The type of a fold's result, or null where it is not to be folded.
 RankedTensorType foldableType(Operation *op) {
   auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-  if (!type || !type.hasStaticShape() || type.getNumElements() > kFoldLimit)
-    return {};
-  return type;
+  return isFoldable(type) ? type : RankedTensorType();
 }
 
 /// Element `i` of the result, read from an operand through its broadcast.

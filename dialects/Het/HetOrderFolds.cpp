@@ -57,8 +57,7 @@ struct Lines {
 };
 
 bool isSmall(Value result) {
-  return cast<RankedTensorType>(result.getType()).getNumElements() <=
-         kFoldLimit;
+  return isFoldable(cast<RankedTensorType>(result.getType()));
 }
 
 } // namespace

@@ -15,7 +15,7 @@ using namespace autohet::het;
 /// The operand as a constant, where operand and result are small enough.
 static std::optional<ConstantTensor> operandToMove(Attribute operand,
                                                    RankedTensorType result) {
-  if (!result.hasStaticShape() || result.getNumElements() > kFoldLimit)
+  if (!isFoldable(result))
     return std::nullopt;
   return ConstantTensor::get(operand);
 }
@@ -129,7 +129,7 @@ OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) {
   if (getNumOperands() == 1)
     return getOperand(0);
   auto type = cast<RankedTensorType>(getResult().getType());
-  if (!type.hasStaticShape() || type.getNumElements() > kFoldLimit)
+  if (!isFoldable(type))
     return {};
   llvm::SmallVector<ConstantTensor, 4> parts;
   for (Attribute attribute : adaptor.getOperands()) {
@@ -224,7 +224,7 @@ OpFoldResult GatherNdOp::fold(FoldAdaptor adaptor) {
 
 OpFoldResult IotaOp::fold(FoldAdaptor) {
   auto type = cast<RankedTensorType>(getResult().getType());
-  if (type.getNumElements() > kFoldLimit)
+  if (!isFoldable(type))
     return {};
   ConstantTensor result = ConstantTensor::create(type);
   for (int64_t i = 0, count = type.getNumElements(); i < count; ++i) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OnnxMath.h"
+#include "autohet/Support/Extents.h"
 
 using namespace mlir;
 using namespace autohet;
@@ -78,6 +79,9 @@ static LogicalResult convertPad(OnnxNode &node, Results &results) {
     if (failed(axis))
       return failure();
     int64_t before = pads[i], after = pads[i + axes.size()];
+    for (int64_t pad : {before, after})
+      if (pad < -kMaxElements || pad > kMaxElements)
+        return node.error() << "pads by " << pad << ", wanted at most 2^40";
     int64_t extent = tensorType(x).getDimSize(*axis);
     // Negative ones cut off.
     int64_t cutBefore = std::max<int64_t>(0, -before),

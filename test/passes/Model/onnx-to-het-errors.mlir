@@ -226,6 +226,23 @@ func.func @fused_attention_types(%x: tensor<2x3x4xf32> {onnx.name = "x"}) -> !on
 
 // -----
 
+// Found by fuzzing: more than an integer counts, in one dim or in all.
+func.func @padByFar(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
+  // expected-error @+1 {{node (Pad): pads by 9223372036854775807, wanted at most 2^40}}
+  %0 = onnx.node "Pad"(%x) opset 2 {pads = array<i64: 0, 0, 0, 9223372036854775807>} : (tensor<2x3xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @padToFar(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
+  // expected-error @+1 {{2^40 elements at most}}
+  %0 = onnx.node "Pad"(%x) opset 2 {pads = array<i64: 1099511627774, 1099511627773, 0, 0>} : (tensor<2x3xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
 func.func @mixedUpdate(%r: tensor<f32> {onnx.name = "r"}, %t: tensor<i64> {onnx.name = "t"}, %x: tensor<2xf32> {onnx.name = "x"}, %g: tensor<2xui8> {onnx.name = "g"}) -> !onnx.value {
   // expected-error @+1 {{operand 3 is 'tensor<2xui8>', wanted floats, as the tensor 'tensor<2xf32>'}}
   %0:2 = onnx.node "Momentum"(%r, %t, %x, %g, %x) opset 1 domain "ai.onnx.preview.training" {alpha = 0.9 : f32, beta = 1.0 : f32, mode = "standard", norm_coefficient = 0.0 : f32} : (tensor<f32>, tensor<i64>, tensor<2xf32>, tensor<2xui8>, tensor<2xf32>) -> (!onnx.value, !onnx.value)
