@@ -1,6 +1,7 @@
 //===- ImportConfig.cpp - from config.json to the model -------------------===//
 
 #include "Family.h"
+#include "autohet/Support/Extents.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -206,6 +207,26 @@ std::unique_ptr<Family> findFamily(const Tree &tree, ErrorList &errors) {
   return nullptr;
 }
 
+/// Each size of a config is bounded, but not their products.
+LogicalResult refuseLarge(ModuleOp model, Location file) {
+  WalkResult walked = model.walk([&](Operation *op) {
+    for (Value result : op->getResults()) {
+      auto type = dyn_cast<RankedTensorType>(result.getType());
+      if (!type || countElements(type.getShape()))
+        continue;
+      InFlightDiagnostic error = emitError(file) << "the sizes make ";
+      if (auto parameter = dyn_cast<het::ParameterOp>(op))
+        error << "parameter '" << parameter.getName() << "' ";
+      else if (auto name = dyn_cast<NameLoc>(op->getLoc()))
+        error << "a value of '" << name.getName().getValue() << "' ";
+      error << type << ", wanted at most 2^40 elements";
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return failure(walked.wasInterrupted());
+}
+
 /// One diagnostic for each line of an error, at its place.
 void emit(StringRef path, llvm::Error problem, MLIRContext &context) {
   std::string message = llvm::toString(std::move(problem));
@@ -291,5 +312,8 @@ OwningOpRef<ModuleOp> autohet::importConfigFile(StringRef path,
     for (const std::string &key : keys.ignored())
       emitRemark(file) << "'" << key << "' changes nothing here";
   GraphBuilder graph(file, options, length);
-  return graph.finish(family->build(graph));
+  OwningOpRef<ModuleOp> model = graph.finish(family->build(graph));
+  if (failed(refuseLarge(*model, file)))
+    return nullptr;
+  return model;
 }

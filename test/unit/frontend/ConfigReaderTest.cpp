@@ -310,6 +310,18 @@ TEST_F(ConfigReader, RefusesTablesThatNoMemoryHolds) {
   EXPECT_TRUE(read(widest)) << messages;
 }
 
+TEST_F(ConfigReader, RefusesTensorsThatNoDeviceHolds) {
+  EXPECT_THAT(refuse(edited(gpt2, "768", "4194300")),
+              HasSubstr("the sizes make parameter "
+                        "'transformer.h.0.attn.c_attn.weight' "
+                        "'tensor<4194300x4194300xf32>', wanted at most 2^40 "
+                        "elements"));
+  options.sequence_length = 1048576;
+  EXPECT_THAT(refuse(edited(llama, "128", "16777216")),
+              HasSubstr("the sizes make a value of 'lm_head' "
+                        "'tensor<1x1048576x16777216xf32>', wanted at most"));
+}
+
 TEST_F(ConfigReader, RefusesWhatIsNoDecoder) {
   auto with = [&](const std::string &keys) {
     return edited(llama, "\"vocab_size\"", keys + ", \"vocab_size\"");
