@@ -143,12 +143,14 @@ static LogicalResult convertBlocks(OnnxNode &node, Results &results) {
   bool toPlaces = node.opType() == "DepthToSpace";
   int64_t block = node.intField("blocksize", 0);
   ArrayRef<int64_t> x = node.shape(0);
-  bool fits = x.size() == 4 && block > 0 &&
+  // So small that no product of extents overflows.
+  bool fits = x.size() == 4 && block > 0 && block <= 1024 &&
               (toPlaces ? x[1] % (block * block) == 0
                         : x[2] % block == 0 && x[3] % block == 0);
   if (!fits)
     return node.error() << node.type(0) << " has no blocks of " << block
-                        << " by " << block << ", wanted [N, C, H, W]";
+                        << " by " << block
+                        << ", wanted [N, C, H, W] and at most 1024";
   StringRef mode = node.stringField("mode", "DCR");
   if (mode != "DCR" && mode != "CRD")
     return node.error() << "mode is '" << mode << "', wanted DCR or CRD";

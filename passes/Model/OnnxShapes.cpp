@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OnnxToHet.h"
+#include "autohet/Support/Extents.h"
 
 #include <cmath>
 
@@ -330,8 +331,12 @@ static LogicalResult convertTile(OnnxNode &node, Results &results) {
       split.push_back(extent);
       repeated.push_back(extent);
     }
-    joined.push_back(times * extent);
   }
+  if (!countElements(repeated))
+    return node.error() << "repeats " << node.type(0) << " by [" << *repeats
+                        << "], wanted at most 2^40 elements";
+  for (auto [extent, times] : llvm::zip(node.shape(0), *repeats))
+    joined.push_back(times * extent);
   Value value = node.reshape(node.operand(0), split);
   value = node.broadcast(value, repeated);
   results.push_back(node.reshape(value, joined));

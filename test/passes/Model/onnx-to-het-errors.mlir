@@ -243,6 +243,23 @@ func.func @padToFar(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
 
 // -----
 
+func.func @tile(%x: tensor<2x4xf32> {onnx.name = "x"}) -> !onnx.value {
+  %r = onnx.initializer "r" value dense<[1, 4611686018427387904]> : tensor<2xi64> : tensor<2xi64>
+  // expected-error @+1 {{node (Tile): repeats 'tensor<2x4xf32>' by [1, 4611686018427387904], wanted at most 2^40 elements}}
+  %0 = onnx.node "Tile"(%x, %r) opset 13 {} : (tensor<2x4xf32>, tensor<2xi64>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @blocks(%x: tensor<1x4x2x2xf32> {onnx.name = "x"}) -> !onnx.value {
+  // expected-error @+1 {{node (DepthToSpace): 'tensor<1x4x2x2xf32>' has no blocks of 1099511627776 by 1099511627776, wanted [N, C, H, W] and at most 1024}}
+  %0 = onnx.node "DepthToSpace"(%x) opset 13 {blocksize = 1099511627776 : i64} : (tensor<1x4x2x2xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
 func.func @mixedUpdate(%r: tensor<f32> {onnx.name = "r"}, %t: tensor<i64> {onnx.name = "t"}, %x: tensor<2xf32> {onnx.name = "x"}, %g: tensor<2xui8> {onnx.name = "g"}) -> !onnx.value {
   // expected-error @+1 {{operand 3 is 'tensor<2xui8>', wanted floats, as the tensor 'tensor<2xf32>'}}
   %0:2 = onnx.node "Momentum"(%r, %t, %x, %g, %x) opset 1 domain "ai.onnx.preview.training" {alpha = 0.9 : f32, beta = 1.0 : f32, mode = "standard", norm_coefficient = 0.0 : f32} : (tensor<f32>, tensor<i64>, tensor<2xf32>, tensor<2xui8>, tensor<2xf32>) -> (!onnx.value, !onnx.value)
