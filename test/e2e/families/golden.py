@@ -213,6 +213,8 @@ class Golden:
                 return {"parameter": name, "how": "transposed"}
             if values.size == parameter.size and np.array_equal(values.reshape(-1), parameter.reshape(-1)):
                 return {"parameter": name, "how": "same"}
+            if values.shape == parameter.shape and parameter.size > 1 and np.array_equal(values, 1 + parameter):
+                return {"parameter": name, "how": "same", "offset": 1}  # Gemma's norms: the same gradient
             if once.size < values.size and once.shape == parameter.shape and np.array_equal(once, parameter):
                 return {"parameter": name, "how": "same", "repeated": True}
             if parameter.ndim == 2 and once.ndim >= 2 and once.shape[-1] == parameter.shape[1]:
