@@ -6,6 +6,7 @@
 #include "ModeSearch.h"
 #include "StateByRoom.h"
 #include "autohet/Planner/UnitTableCosts.h"
+#include "autohet/Support/Parallel.h"
 #include "autohet/Support/Quantity.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -179,6 +180,14 @@ search(const PlanCosts &costs, const PlannerOptions &options,
     searchMode(options.mode, judge);
     result.effort.is_cut_short |= judge.isLate();
   }
+  // Without a deadline, nothing that modes find depends on the time: they are
+  // searched beside all else.
+  std::vector<ModeResult> modes(options.compare.size());
+  std::optional<SharedJobs> beside;
+  if (options.threads > 1 && !options.deadline.isSet())
+    beside.emplace(modes.size(), options.threads - 1, [&](size_t mode) {
+      modes[mode] = runMode(options.compare[mode], costs, options, Deadline());
+    });
   // The bound is one of the whole space, whatever the mode.
   auto searchJointly = [&] {
     judge.setDeadline(sharesState && !judge.shares_state ? whole.part(evenPart)
@@ -207,14 +216,17 @@ search(const PlanCosts &costs, const PlannerOptions &options,
   searchStateParts(judge, searchJointly);
   result.effort.seconds = judge.secondsSinceStart();
   result.effort.evaluated_plans += judge.evaluated_plans;
-  for (PlannerMode mode : options.compare) {
+  if (beside)
+    beside->finish();
+  for (auto [number, mode] : llvm::enumerate(options.compare)) {
     // The others share what time is left. Each evaluates one plan at least,
     // late or not.
-    size_t left = options.compare.size() - result.modes.size();
-    result.modes.push_back(
-        runMode(mode, costs, options,
-                options.deadline.before(judge.evaluationSeconds())
-                    .part(1 / static_cast<double>(left))));
+    size_t left = options.compare.size() - number;
+    if (!beside)
+      modes[number] = runMode(mode, costs, options,
+                              options.deadline.before(judge.evaluationSeconds())
+                                  .part(1 / static_cast<double>(left)));
+    result.modes.push_back(std::move(modes[number]));
     const std::optional<PlannedStep> &step = result.modes.back().step;
     if (mode == PlannerMode::Symmetric)
       result.symmetric = step;

@@ -63,6 +63,7 @@ void UnitTableCosts::addExamples(const StageShape &shape) {
 
 PassSeconds UnitTableCosts::offloadedSeconds(unsigned shape, unsigned unit,
                                              int64_t microbatchSize) const {
+  std::lock_guard<std::mutex> lock(asked);
   auto [place, isNew] = offloaded.try_emplace({shape, unit, microbatchSize});
   if (isNew)
     place->second = secondsAtBest(shape, unit, microbatchSize, /*onHost=*/true);
@@ -96,19 +97,33 @@ bool UnitTableCosts::mayOffload(unsigned shape) const {
          });
 }
 
-PassSeconds UnitTableCosts::unitSeconds(unsigned shape, unsigned unit,
-                                        int64_t microbatchSize) const {
+const std::vector<PassSeconds> &
+UnitTableCosts::secondsOf(int64_t microbatchSize) const {
+  std::atomic<const std::vector<PassSeconds> *> *place =
+      microbatchSize >= 0 && microbatchSize < int64_t(smallSizes)
+          ? &ofSmallSize[microbatchSize]
+          : nullptr;
+  if (place)
+    if (const auto *found = place->load(std::memory_order_acquire))
+      return *found;
+  std::lock_guard<std::mutex> lock(asked);
+  auto [entry, isNew] = known.try_emplace(microbatchSize);
+  std::vector<PassSeconds> &seconds = entry->second;
   size_t count = units().units.size();
-  auto [place, isNew] = known.try_emplace(microbatchSize);
-  if (isNew) {
-    std::vector<PassSeconds> &seconds = place->second;
+  if (isNew)
     for (size_t made = 0; made < shapes().size(); ++made)
       for (unsigned other = 0; other < count; ++other)
         seconds.push_back(alike[other] < other
                               ? seconds[made * count + alike[other]]
                               : secondsAtBest(made, other, microbatchSize));
-  }
-  return place->second[shape * count + unit];
+  if (place)
+    place->store(&seconds, std::memory_order_release);
+  return seconds;
+}
+
+PassSeconds UnitTableCosts::unitSeconds(unsigned shape, unsigned unit,
+                                        int64_t microbatchSize) const {
+  return secondsOf(microbatchSize)[shape * units().units.size() + unit];
 }
 
 PassSeconds UnitTableCosts::transferSeconds(unsigned fromClass,

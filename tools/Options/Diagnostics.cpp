@@ -4,6 +4,7 @@
 
 #include "mlir/IR/Location.h"
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -55,6 +56,44 @@ DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context, StringRef tool)
         return success();
       }) {
   context.printOpOnDiagnostic(false);
+}
+
+std::unique_ptr<ScopedDiagnosticHandler>
+KeptDiagnostics::keep(MLIRContext &context) {
+  context.printOpOnDiagnostic(false);
+  return std::make_unique<ScopedDiagnosticHandler>(
+      &context, [this](Diagnostic &diagnostic) {
+        kept.push_back(std::move(diagnostic));
+        return success();
+      });
+}
+
+/// The same place in another context, as far as placeOf() tells it.
+static Location copyOf(Location location, MLIRContext &context) {
+  if (auto name = dyn_cast<NameLoc>(location))
+    return NameLoc::get(StringAttr::get(&context, name.getName().getValue()),
+                        copyOf(name.getChildLoc(), context));
+  if (auto file = dyn_cast<FileLineColLoc>(location))
+    return FileLineColLoc::get(&context, file.getFilename().getValue(),
+                               file.getLine(), file.getColumn());
+  if (auto fused = dyn_cast<FusedLoc>(location))
+    return FusedLoc::get(
+        &context, llvm::map_to_vector(fused.getLocations(), [&](Location part) {
+          return copyOf(part, context);
+        }));
+  return UnknownLoc::get(&context);
+}
+
+void KeptDiagnostics::sayIn(MLIRContext &context) const {
+  for (const Diagnostic &diagnostic : kept) {
+    Diagnostic copy(copyOf(diagnostic.getLocation(), context),
+                    diagnostic.getSeverity());
+    copy << diagnostic.str();
+    for (const Diagnostic &note :
+         const_cast<Diagnostic &>(diagnostic).getNotes())
+      copy.attachNote(copyOf(note.getLocation(), context)) << note.str();
+    context.getDiagEngine().emit(std::move(copy));
+  }
 }
 
 /// The place of "file:line:column<separator>text", and the text.

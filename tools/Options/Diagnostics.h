@@ -22,6 +22,19 @@ private:
   mlir::ScopedDiagnosticHandler handler;
 };
 
+/// What a context of another thread says, kept to be said in this one's.
+class KeptDiagnostics {
+public:
+  /// While the result lives, nothing is printed.
+  [[nodiscard]] std::unique_ptr<mlir::ScopedDiagnosticHandler>
+  keep(mlir::MLIRContext &context);
+  /// Says it all, in its order.
+  void sayIn(mlir::MLIRContext &context) const;
+
+private:
+  std::vector<mlir::Diagnostic> kept;
+};
+
 /// Each line of an error of a text file's reader ("cluster.yaml:3:7: error:
 /// ...") as a diagnostic at its place.
 mlir::LogicalResult emitProblem(mlir::MLIRContext &context,

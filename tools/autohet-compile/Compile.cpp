@@ -236,6 +236,7 @@ LogicalResult Compiler::preparePlanner() {
   wanted->optimizer = *parseOptimizer(options.optimizer);
   wanted->mode = options.planner;
   wanted->objective = planObjective();
+  wanted->threads = std::max(1u, options.threads);
   if (options.planner == PlannerMode::Symmetric)
     wanted->compare.clear();
   wanted->state_owner = options.stateOwner;

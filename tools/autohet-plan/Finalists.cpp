@@ -9,6 +9,7 @@
 #include "autohet/Passes/Schedule/MemoryUse.h"
 #include "autohet/Passes/Schedule/SimulatePrograms.h"
 #include "autohet/Simulator/Simulate.h"
+#include "autohet/Support/Parallel.h"
 #include "autohet/Support/Quantity.h"
 
 #include "llvm/ADT/ScopeExit.h"
@@ -18,6 +19,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/LineIterator.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <mutex>
 
 using namespace mlir;
 using namespace autohet;
@@ -40,11 +42,36 @@ static constexpr unsigned finalistsOfFew = 3, finalistsOfMany = 1;
 static constexpr double placingSeconds = 5e-5;
 static constexpr double orderingByPlacing = 2, restByOrdering = 0.4;
 
-// The end of the process is near: taking half a million commands apart one by
-// one would be a tenth of what a finalist takes.
-FinalistJudge::~FinalistJudge() {
-  llvm::BuryPointer(programs.release().getOperation());
-}
+// Of a rank's unit: what its programs take; and what all that are made at a
+// time may take together.
+static constexpr double programBytes = 1e5, mostProgramBytes = 2e9;
+
+struct FinalistJudge::Workbench {
+  explicit Workbench(const DialectRegistry &dialects)
+      : context(std::make_unique<MLIRContext>(
+            dialects, MLIRContext::Threading::DISABLED)) {
+    context->loadAllAvailableDialects();
+  }
+  // The end of the process is near: taking half a million commands apart one
+  // by one would be a tenth of what a finalist takes.
+  ~Workbench() {
+    llvm::BuryPointer(programs.release().getOperation());
+    for (auto &[size, model] : models)
+      llvm::BuryPointer(model.release().getOperation());
+    llvm::BuryPointer(std::move(context));
+  }
+
+  std::unique_ptr<MLIRContext> context;
+  ModelsBySize models;
+  /// Of the last finalist.
+  OwningOpRef<ModuleOp> programs;
+};
+
+FinalistJudge::FinalistJudge(const PlanOptions &options, const Cluster &cluster,
+                             Deadline deadline, MLIRContext &context)
+    : options(options), cluster(cluster), deadline(std::move(deadline)),
+      context(context) {}
+FinalistJudge::~FinalistJudge() = default;
 
 unsigned FinalistJudge::count() const {
   size_t devices = cluster.devices().size();
@@ -113,9 +140,21 @@ PlanTextFacts FinalistJudge::facts() const {
 // Simulated
 //===----------------------------------------------------------------------===//
 
+/// Of all units the ranks together: what is placed.
+static double ranksOfUnits(const Finalist &finalist) {
+  double ranks = 0;
+  for (const ResolvedReplica &replica : finalist.step.resolved.replicas)
+    for (const ResolvedStage &stage : replica.stages)
+      ranks += static_cast<double>(stage.devices.size() * stage.units.size());
+  return ranks;
+}
+
 // Passes cannot be stopped. Whatever they take is in proportion to the commands
 // that there are, so the first of them says what the others will take.
-LogicalResult FinalistJudge::simulatePlan(Finalist &finalist) {
+LogicalResult FinalistJudge::simulatePlan(Finalist &finalist,
+                                          Workbench &bench) {
+  MLIRContext &context = *bench.context;
+  OwningOpRef<ModuleOp> &programs = bench.programs;
   const Plan &plan = finalist.step.plan;
   double begin_s = deadline.now();
   auto leaveOut = [&](llvm::StringRef what, double needed_s) {
@@ -126,16 +165,12 @@ LogicalResult FinalistJudge::simulatePlan(Finalist &finalist) {
                             .str();
     return true;
   };
-  double ranks = 0; // times units: what is placed
-  for (const ResolvedReplica &replica : finalist.step.resolved.replicas)
-    for (const ResolvedStage &stage : replica.stages)
-      ranks += static_cast<double>(stage.devices.size() * stage.units.size());
-  if (leaveOut("make", ranks * placingSeconds))
+  if (leaveOut("make", ranksOfUnits(finalist) * placingSeconds))
     return success();
-  if (mlir::failed(addModels(models, options.model, plan, context)))
+  if (mlir::failed(addModels(bench.models, options.model, plan, context)))
     return failure();
   FailureOr<OwningOpRef<ModuleOp>> module =
-      placeModels(models, plan, cluster, context, Verifier::None);
+      placeModels(bench.models, plan, cluster, context, Verifier::None);
   if (mlir::failed(module))
     return failure();
   programs = std::move(*module);
@@ -183,12 +218,56 @@ LogicalResult FinalistJudge::simulatePlan(Finalist &finalist) {
   return success();
 }
 
+size_t FinalistJudge::chooseThreads() const {
+  double bytes = 0;
+  for (const Finalist &finalist : finalists)
+    bytes = std::max(bytes, ranksOfUnits(finalist) * programBytes);
+  size_t room = bytes > 0 ? mostProgramBytes / bytes : finalists.size();
+  return std::min({finalists.size(), size_t(options.planner.threads),
+                   std::max<size_t>(1, room)});
+}
+
+// What is found and said does not depend on how many threads there are.
 LogicalResult FinalistJudge::simulatePlans() {
   double begin_s = deadline.now();
-  for (Finalist &finalist : finalists)
-    if (mlir::failed(simulatePlan(finalist)))
-      return failure();
+  size_t threads = chooseThreads();
+  while (benches.size() < threads)
+    benches.push_back(
+        std::make_unique<Workbench>(context.getDialectRegistry()));
+  struct Outcome {
+    LogicalResult result = success();
+    KeptDiagnostics said;
+  };
+  std::vector<Outcome> outcomes(finalists.size());
+  std::mutex taking;
+  std::vector<Workbench *> idle;
+  for (const std::unique_ptr<Workbench> &bench : benches)
+    idle.push_back(bench.get());
+  size_t firstFailed = finalists.size();
+  SharedJobs jobs(finalists.size(), threads - 1, [&](size_t number) {
+    std::unique_lock<std::mutex> lock(taking);
+    if (number > firstFailed)
+      return;
+    Workbench &bench = *idle.back();
+    idle.pop_back();
+    lock.unlock();
+    Outcome &outcome = outcomes[number];
+    {
+      auto keeping = outcome.said.keep(*bench.context);
+      outcome.result = simulatePlan(finalists[number], bench);
+    }
+    lock.lock();
+    idle.push_back(&bench);
+    if (mlir::failed(outcome.result))
+      firstFailed = std::min(firstFailed, number);
+  });
+  jobs.finish();
   simulating_s += deadline.now() - begin_s;
+  for (const Outcome &outcome : outcomes) {
+    outcome.said.sayIn(context);
+    if (mlir::failed(outcome.result))
+      return failure();
+  }
   return success();
 }
 

@@ -18,9 +18,7 @@ class FinalistJudge {
 public:
   /// What would end after the deadline is left out.
   FinalistJudge(const PlanOptions &options, const Cluster &cluster,
-                Deadline deadline, mlir::MLIRContext &context)
-      : options(options), cluster(cluster), deadline(std::move(deadline)),
-        context(context) {}
+                Deadline deadline, mlir::MLIRContext &context);
   ~FinalistJudge();
 
   /// What keeps the plans of this job from being run here, if they are to be.
@@ -48,7 +46,11 @@ private:
   /// Whether a plan is as good as one batch, from inputs to outputs, is short.
   bool isOfOneBatch() const;
   mlir::LogicalResult simulatePlans();
-  mlir::LogicalResult simulatePlan(Finalist &finalist);
+  /// How many plans are lowered at a time.
+  size_t chooseThreads() const;
+  /// What a thread lowers plans with: nothing of it is another one's.
+  struct Workbench;
+  mlir::LogicalResult simulatePlan(Finalist &finalist, Workbench &bench);
   mlir::LogicalResult measurePlans();
   llvm::Error compilePlan(Finalist &finalist, const std::string &folder);
   llvm::Error runPlan(const std::string &folder, std::vector<double> &step_s);
@@ -58,9 +60,7 @@ private:
   Deadline deadline;
   mlir::MLIRContext &context;
   std::vector<Finalist> finalists;
-  ModelsBySize models;
-  /// Of the last finalist.
-  mlir::OwningOpRef<mlir::ModuleOp> programs;
+  std::vector<std::unique_ptr<Workbench>> benches;
   std::optional<MemoryExcess> excess;
   std::vector<std::string> lacking;
   double chosen_s = 0;

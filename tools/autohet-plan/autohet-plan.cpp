@@ -8,6 +8,7 @@
 #include "autohet/Dialect/Exec/Exec.h"
 #include "autohet/Dialect/Het/Het.h"
 #include "autohet/Dialect/Onnx/Onnx.h"
+#include "autohet/Support/Parallel.h"
 #include "autohet/Support/Quantity.h"
 #include "autohet/runtime/streams.h"
 
@@ -120,6 +121,11 @@ struct CommandLine {
   cl::opt<bool> emulate{
       "emulate", cl::desc("With --measure-top: at the cluster file's speeds"),
       cl::cat(searchOptions)};
+  cl::opt<std::string> threads{
+      "j",
+      cl::desc("Threads that search other planners' plans and simulate "
+               "finalists; default: the usable cores"),
+      cl::value_desc("N"), cl::cat(searchOptions)};
   cl::opt<std::string> schedule{"schedule",
                                 cl::desc("1f1b or gpipe; default: the better"),
                                 cl::value_desc("name"), cl::cat(searchOptions)};
@@ -311,9 +317,13 @@ llvm::Error CommandLine::readSailor(PlanOptions &options) const {
 llvm::Error CommandLine::readFinalists(PlanOptions &options) const {
   std::string problem;
   unsigned count = readNumber<unsigned>(finalists, problem);
+  options.planner.threads =
+      threads.empty() ? usableCores() : readNumber<unsigned>(threads, problem);
   options.measureTop = readNumber<unsigned>(measureTop, problem);
   if (!problem.empty())
     return error(problem);
+  if (options.planner.threads == 0)
+    return error("-j=0: at least 1");
   if (!measureTop.empty() && options.measureTop == 0)
     return error("--measure-top=0: at least 1");
   if (emulate && !options.measureTop)
@@ -459,9 +469,11 @@ int main(int argc, char **argv) {
                  << llvm::toString(std::move(problem)) << "\n";
     return 1;
   }
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  context.loadDialect<het::HetDialect, onnx::OnnxDialect, dist::DistDialect,
-                      exec::ExecDialect, mlir::func::FuncDialect>();
+  mlir::DialectRegistry dialects;
+  dialects.insert<het::HetDialect, onnx::OnnxDialect, dist::DistDialect,
+                  exec::ExecDialect, mlir::func::FuncDialect>();
+  mlir::MLIRContext context(dialects, mlir::MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
   DiagnosticPrinter printer(context, "autohet-plan");
   llvm::SmallString<128> folder;
   auto remove = llvm::scope_exit([&] {

@@ -79,6 +79,9 @@ struct PlannerOptions {
   std::vector<PlannerMode> compare = {PlannerMode::Symmetric};
   /// Groupings looked at before the search becomes a local one.
   unsigned max_groupings = 20000;
+  /// Modes to compare with are searched beside the plan itself on so many
+  /// threads, unless a deadline shares out the time. The result is the same.
+  unsigned threads = 1;
   /// Says which of the best plan and its alternatives to take, by a closer look
   /// than estimates allow: its number. Without it the first, the best estimate.
   std::function<size_t(llvm::ArrayRef<PlannedStep>)> choose_finalist;

@@ -8,8 +8,11 @@
 #define AUTOHET_PLANNER_UNITTABLECOSTS_H
 
 #include "autohet/Planner/PlanCosts.h"
+#include <array>
+#include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 
 namespace autohet {
 
@@ -92,8 +95,17 @@ private:
   std::vector<std::vector<double>> shares; ///< of each shape's devices
   /// Of each unit the first one that takes as long on all shapes.
   std::vector<unsigned> alike;
-  /// Of each microbatch size that was asked for: every unit on every shape.
+  /// Of a microbatch size: every unit on every shape.
+  const std::vector<PassSeconds> &secondsOf(int64_t microbatchSize) const;
+
+  /// What was asked for. Searches on several threads share it.
+  mutable std::mutex asked;
   mutable std::map<int64_t, std::vector<PassSeconds>> known;
+  /// Of them small sizes, which are asked for again and again: found without a
+  /// lock once they are there.
+  static constexpr size_t smallSizes = 128;
+  mutable std::array<std::atomic<const std::vector<PassSeconds> *>, smallSizes>
+      ofSmallSize = {};
   /// [shape, unit, microbatch size], with activations on the host.
   mutable std::map<std::tuple<unsigned, unsigned, int64_t>, PassSeconds>
       offloaded;

@@ -265,6 +265,37 @@ TEST_P(Modes, MaxDevices) {
   check(test::makeChain(4), test::makeCluster({2, 1, 1}), options);
 }
 
+// Beside each other, modes and the joint search find what they find one after
+// the other.
+TEST(ModeThreads, FindTheSame) {
+  Cluster cluster = test::makeDatacenter();
+  test::addNodes(cluster, 1, {{0, 4}});
+  test::addNodes(cluster, 1, {{1, 3}});
+  UnitTable table = test::makeDecoder(12, 1024, 512, 30000);
+  PlannerOptions options;
+  options.global_batch = 48;
+  options.max_microbatch_size = 8;
+  options.compare = allPlannerModes();
+  auto textOf = [](const std::optional<PlannedStep> &step) {
+    return step ? formatPlan(step->plan) : "";
+  };
+  auto findAll = [&](unsigned threads) {
+    options.threads = threads;
+    PlannerResult result = llvm::cantFail(planCluster(table, cluster, options));
+    std::vector<std::string> found = {textOf(result.best),
+                                      std::to_string(result.lower_bound_s)};
+    for (const ModeResult &mode : result.modes)
+      found.push_back(plannerModeName(mode.mode).str() + mode.why_not +
+                      textOf(mode.step));
+    for (const PlannedStep &step : result.alternatives)
+      found.push_back(textOf(step));
+    return found;
+  };
+  std::vector<std::string> alone = findAll(1);
+  for (unsigned threads : {2, 3, 8})
+    EXPECT_EQ(findAll(threads), alone) << threads;
+}
+
 // Too many rows to arrange: said, not tried for hours.
 TEST(ModeLimits, ManyDevices) {
   Cluster cluster = test::makeDatacenter();
