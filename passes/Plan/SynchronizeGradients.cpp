@@ -126,13 +126,20 @@ FailureOr<Parameters> collectUses(const Programs &programs) {
   return parameters;
 }
 
+/// Of each bucket's messages, which all devices label alike: what they carry,
+/// and in which phase.
+using MessageLabels =
+    llvm::DenseMap<std::pair<const Bucket *, std::pair<StringAttr, unsigned>>,
+                   DictionaryAttr>;
+
 /// One device's part.
 class DeviceExchange {
 public:
   DeviceExchange(int64_t rank, func::FuncOp func, const Parameters &parameters,
-                 ArrayRef<Cell> cells, ArrayRef<Bucket> buckets)
+                 ArrayRef<Cell> cells, ArrayRef<Bucket> buckets,
+                 MessageLabels &labels)
       : rank(rank), func(func), parameters(parameters), cells(cells),
-        buckets(buckets), builder(func.getContext()) {
+        buckets(buckets), labels(labels), builder(func.getContext()) {
     for (auto [c, cell] : llvm::enumerate(cells))
       cellsOf[cell.name].push_back(c);
     // A bucket of small parameters of many layers is complete late, and needed
@@ -175,19 +182,27 @@ private:
   /// A message of the bucket, with its label for traces: "gradient of
   /// wte.weight and 2 more".
   template <typename OpT, typename... Args>
-  OpT createTransfer(const Bucket &bucket, StringRef what, Args &&...args) {
+  OpT createTransfer(const Bucket &bucket, bool isNew, Args &&...args) {
+    auto op = OpT::create(builder, cells[bucket.cells.front()].loc,
+                          std::forward<Args>(args)..., /*inlined=*/true);
+    op->setDiscardableAttrs(labelOf(bucket, isNew));
+    return op;
+  }
+
+  DictionaryAttr labelOf(const Bucket &bucket, bool isNew) {
+    DictionaryAttr &known = labels[{&bucket, {phase, isNew}}];
+    if (known)
+      return known;
     llvm::SetVector<StringAttr> names;
     for (unsigned c : bucket.cells)
       names.insert(cells[c].name);
-    std::string label = (what + names.front().getValue()).str();
+    std::string label = (isNew ? "new " : "gradient of ") + names.front().str();
     if (names.size() > 1)
       label += llvm::formatv(" and {0} more", names.size() - 1);
-    auto op = create<OpT>(cells[bucket.cells.front()].loc,
-                          std::forward<Args>(args)..., /*inlined=*/true);
-    op->setDiscardableAttrs(builder.getDictionaryAttr(
-        {builder.getNamedAttr(dist::kLabelAttr, builder.getStringAttr(label)),
-         builder.getNamedAttr(het::kPhaseAttr, phase)}));
-    return op;
+    return known = builder.getDictionaryAttr(
+               {builder.getNamedAttr(dist::kLabelAttr,
+                                     builder.getStringAttr(label)),
+                builder.getNamedAttr(het::kPhaseAttr, phase)});
   }
 
   /// The ops after which this device has its whole part of each parameter.
@@ -199,11 +214,17 @@ private:
     }
   }
 
+  ArrayRef<het::GradientOp> gradientsOf(StringAttr name) const {
+    auto found = gradients.find(name);
+    return found == gradients.end() ? ArrayRef<het::GradientOp>()
+                                    : ArrayRef(found->second);
+  }
+
   /// Where this device's part of `bucket` is complete; null where it has none.
   Operation *readyAfter(const Bucket &bucket) {
     Operation *last = nullptr;
     for (unsigned c : bucket.cells)
-      for (het::GradientOp op : gradients.lookup(cells[c].name))
+      for (het::GradientOp op : gradientsOf(cells[c].name))
         if (boxOf(op, gradientType(op)).contains(cells[c].box) &&
             (!last || position[op] > position[last]))
           last = op;
@@ -249,7 +270,7 @@ private:
     SmallVector<Type> types;
     for (unsigned c : bucket.cells)
       types.push_back(cells[c].getType());
-    auto recv = createTransfer<dist::RecvOp>(bucket, "gradient of ", types,
+    auto recv = createTransfer<dist::RecvOp>(bucket, /*isNew=*/false, types,
                                              from, gradientChannel(b));
     for (auto [c, part] : llvm::zip_equal(bucket.cells, recv.getValues()))
       received[{c, from}] = part;
@@ -259,7 +280,7 @@ private:
     SmallVector<Value> parts;
     for (unsigned c : bucket.cells)
       parts.push_back(ownPart(cells[c]));
-    createTransfer<dist::SendOp>(bucket, "gradient of ", parts, to,
+    createTransfer<dist::SendOp>(bucket, /*isNew=*/false, parts, to,
                                  gradientChannel(b));
   }
 
@@ -290,7 +311,7 @@ private:
         SmallVector<Value> sums;
         for (unsigned c : bucket.cells)
           sums.push_back(sumOf(c, group.members));
-        createTransfer<dist::SendOp>(bucket, "gradient of ", sums,
+        createTransfer<dist::SendOp>(bucket, /*isNew=*/false, sums,
                                      cells[bucket.cells.front()].owner,
                                      gradientChannel(b));
       }
@@ -336,8 +357,8 @@ private:
     for (unsigned c : bucket.cells)
       types.push_back(cells[c].getType());
     auto recv = createTransfer<dist::RecvOp>(
-        bucket, "new ", types, own->relay == rank ? first.owner : own->relay,
-        parameterChannel(b));
+        bucket, /*isNew=*/true, types,
+        own->relay == rank ? first.owner : own->relay, parameterChannel(b));
     for (auto [c, value] : llvm::zip_equal(bucket.cells, recv.getValues()))
       fresh[c] = value;
   }
@@ -352,7 +373,7 @@ private:
       values.push_back(fresh[c]);
     }
     for (const RelayGroup &group : cells[bucket.cells.front()].spreads)
-      createTransfer<dist::SendOp>(bucket, "new ", values, group.relay,
+      createTransfer<dist::SendOp>(bucket, /*isNew=*/true, values, group.relay,
                                    parameterChannel(b));
   }
 
@@ -366,8 +387,8 @@ private:
           values.push_back(fresh.at(c));
         for (int64_t member : group.members)
           if (member != rank)
-            createTransfer<dist::SendOp>(buckets[b], "new ", values, member,
-                                         parameterChannel(b));
+            createTransfer<dist::SendOp>(buckets[b], /*isNew=*/true, values,
+                                         member, parameterChannel(b));
       }
   }
 
@@ -490,6 +511,7 @@ private:
   const Parameters &parameters;
   ArrayRef<Cell> cells;
   ArrayRef<Bucket> buckets;
+  MessageLabels &labels;
   SmallVector<unsigned> byNeed; ///< in the order of the next forward
   OpBuilder builder;
   StringAttr phase;
@@ -559,8 +581,9 @@ struct SynchronizeGradients
                          << " have channels; a larger bucket-bytes makes fewer";
       return signalPassFailure();
     }
+    MessageLabels labels;
     for (auto &[rank, func] : programs)
-      DeviceExchange(rank, func, parameters, cells, buckets).emit();
+      DeviceExchange(rank, func, parameters, cells, buckets, labels).emit();
   }
 
 private:

@@ -33,6 +33,8 @@ struct Life {
 class Liveness {
 public:
   explicit Liveness(exec::ProgramOp program) {
+    auto buffers = program.getBody().getOps<exec::BufferOp>();
+    lives.reserve(std::distance(buffers.begin(), buffers.end()));
     for (auto stream : program.getBody().getOps<exec::StreamOp>()) {
       if (stream.getCommunication())
         stream.walk([&](exec::CommandOpInterface command) {
@@ -42,7 +44,7 @@ public:
       else
         walk(stream.getBody().front());
     }
-    for (auto buffer : program.getBody().getOps<exec::BufferOp>())
+    for (exec::BufferOp buffer : buffers)
       if (buffer.getSlots() > 1)
         lives[buffer].always = true;
   }

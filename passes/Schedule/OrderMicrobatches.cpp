@@ -41,14 +41,18 @@ LogicalResult ProgramEmitter::emitMatmul(het::MatmulOp op, int64_t microbatch) {
   if (!shape)
     return op.emitOpError("is not one gemm; run exec-normalize-matmuls first");
   bool accumulate = isAddedUp(op);
+  auto flag = [&](bool isSet) {
+    return isSet ? compute->builder.getUnitAttr() : UnitAttr();
+  };
   Value target = accumulate
                      ? gradientBuffer(cast<het::GradientOp>(*op->user_begin()))
                      : bufferOf(op.getResult());
-  exec::GemmOp::create(
-      compute->builder, op.getLoc(), bufferOf(op.getLhs()),
-      bufferOf(op.getRhs()), target,
-      ArrayRef<int64_t>{shape->batch, shape->m, shape->n, shape->k},
-      shape->transposeA, shape->transposeB, accumulate, microbatch);
+  exec::GemmOp::create(compute->builder, op.getLoc(), bufferOf(op.getLhs()),
+                       bufferOf(op.getRhs()), target,
+                       compute->builder.getDenseI64ArrayAttr(
+                           {shape->batch, shape->m, shape->n, shape->k}),
+                       flag(shape->transposeA), flag(shape->transposeB),
+                       flag(accumulate), number(microbatch));
   return success();
 }
 
@@ -79,7 +83,7 @@ void ProgramEmitter::emitGradient(het::GradientOp op, int64_t microbatch) {
   Value sum = gradientBuffer(op);
   exec::ReduceOp::create(compute->builder, op.getLoc(),
                          ValueRange{sum, bufferOf(op.getValue())}, sum,
-                         microbatch);
+                         number(microbatch));
 }
 
 /// The loss and the outputs of the forward part.
@@ -147,8 +151,9 @@ LogicalResult ProgramEmitter::emitOp(Operation *op, int64_t microbatch) {
       operands.push_back(bufferOf(v));
     for (Value v : op->getResults())
       operands.push_back(bufferOf(v));
-    exec::LaunchOp::create(builder, op->getLoc(), call.getCallee(), operands,
-                           op->getNumResults(), microbatch);
+    exec::LaunchOp::create(builder, op->getLoc(), call.getCalleeAttr(),
+                           operands, number(op->getNumResults()),
+                           number(microbatch));
     return success();
   }
   if (auto local = dyn_cast<dist::LocalGradientOp>(op)) {
@@ -203,7 +208,7 @@ LogicalResult ProgramEmitter::emitPart(Part part, int64_t microbatch,
     if (argument.use_empty() ||
         (role && role.getValue() == "inverse_label_count"))
       continue;
-    bool inForward = llvm::any_of(argument.getUsers(), [](Operation *user) {
+    bool inForward = llvm::any_of(argument.getUsers(), [&](Operation *user) {
       return partOf(user) == Part::Forward;
     });
     if (part == (inForward ? Part::Forward : Part::Backward))
@@ -332,7 +337,7 @@ LogicalResult ProgramEmitter::emit() {
 
   Location loc = func.getLoc();
   exec::HookOp::create(compute->builder, loc, "begin", 0);
-  bool reduces = llvm::any_of(func.getBody().front(), [](Operation &op) {
+  bool reduces = llvm::any_of(func.getBody().front(), [&](Operation &op) {
     return partOf(&op) == Part::Reduce;
   });
   if (failed(trains ? emitTraining(/*peels=*/reduces)

@@ -20,39 +20,77 @@ using namespace autohet;
 
 namespace {
 
-/// Memory that several buffers have one after the other.
-struct Place {
-  int64_t begin, end;
-  SmallVector<Interval, 4> intervals; // rising, and apart
+/// From the first to the last command of some intervals, which rise.
+Interval hullOf(ArrayRef<Interval> intervals) {
+  if (intervals.empty())
+    return {1, 0}; // overlaps nothing
+  return {intervals.front().first, intervals.back().last};
+}
 
-  bool overlaps(const Life &life) const {
-    return llvm::any_of(life.intervals, [&](const Interval &interval) {
-      const Interval *next = firstEndingFrom(interval.first);
-      return next != intervals.end() && next->overlaps(interval);
-    });
+/// The memory of an arena that has been given away so far. Equal buffers mostly
+/// follow one another, so that there are far fewer places than buffers.
+class Places {
+public:
+  /// The lowest place from `bottom` on that is free throughout a life.
+  int64_t findRoom(int64_t bottom, int64_t size, const Life &life) const {
+    Interval hull = hullOf(life.intervals);
+    int64_t at = bottom;
+    // Places come in rising order: the first gap that is wide enough.
+    for (const Place &other : places) {
+      if (other.end <= at || !other.hull.overlaps(hull) ||
+          !isTaken(other, life))
+        continue;
+      if (at + size <= other.begin)
+        break;
+      at = other.end;
+    }
+    return at;
   }
-  const Interval *firstEndingFrom(int64_t command) const {
+
+  void add(int64_t begin, int64_t end, const Life &life) {
+    auto it = llvm::partition_point(places, [&](const Place &place) {
+      return std::tie(place.begin, place.end) < std::tie(begin, end);
+    });
+    if (it == places.end() || it->begin != begin || it->end != end) {
+      it = places.insert(it, {begin, end, {}, lives.size()});
+      lives.emplace_back();
+    }
+    SmallVectorImpl<Interval> &intervals = lives[it->number];
+    for (const Interval &interval : life.intervals)
+      intervals.insert(
+          intervals.begin() +
+              (firstEndingFrom(intervals, interval.first) - intervals.begin()),
+          interval);
+    it->hull = hullOf(intervals);
+  }
+
+private:
+  /// Memory that several buffers have one after the other.
+  struct Place {
+    int64_t begin, end;
+    Interval hull; ///< of its lives
+    size_t number;
+  };
+
+  static const Interval *firstEndingFrom(ArrayRef<Interval> intervals,
+                                         int64_t command) {
     return llvm::partition_point(intervals, [&](const Interval &interval) {
       return interval.last < command;
     });
   }
-};
 
-/// Equal buffers mostly follow one another, so that there are far fewer places
-/// than buffers.
-void addLife(std::vector<Place> &places, int64_t begin, int64_t end,
-             const Life &life) {
-  auto it = llvm::partition_point(places, [&](const Place &place) {
-    return std::tie(place.begin, place.end) < std::tie(begin, end);
-  });
-  if (it == places.end() || it->begin != begin || it->end != end)
-    it = places.insert(it, {begin, end, {}});
-  for (const Interval &interval : life.intervals)
-    it->intervals.insert(
-        it->intervals.begin() +
-            (it->firstEndingFrom(interval.first) - it->intervals.begin()),
-        interval);
-}
+  bool isTaken(const Place &place, const Life &life) const {
+    ArrayRef<Interval> taken = lives[place.number];
+    return llvm::any_of(life.intervals, [&](const Interval &interval) {
+      const Interval *next = firstEndingFrom(taken, interval.first);
+      return next != taken.end() && next->overlaps(interval);
+    });
+  }
+
+  std::vector<Place> places; // by begin
+  /// Of each place, rising, and apart. Places move as others come between.
+  std::vector<SmallVector<Interval, 4>> lives;
+};
 
 struct PlanMemory : autohet::impl::PlanMemoryBase<PlanMemory> {
   void runOnOperation() override {
@@ -107,7 +145,7 @@ struct PlanMemory : autohet::impl::PlanMemoryBase<PlanMemory> {
       return a.size != b.size ? a.size > b.size : a.number < b.number;
     });
 
-    std::vector<Place> places; // by begin
+    Places places;
     int64_t bottom = 0, total = 0;
     for (auto [size, number, buffer, always] : bySize) {
       if (always) {
@@ -116,18 +154,10 @@ struct PlanMemory : autohet::impl::PlanMemoryBase<PlanMemory> {
         continue;
       }
       const Life &life = lives[buffer];
-      int64_t at = bottom;
-      // Places come in rising order: the first gap that is wide enough.
-      for (const Place &other : places) {
-        if (other.end <= at || !other.overlaps(life))
-          continue;
-        if (at + size <= other.begin)
-          break;
-        at = other.end;
-      }
+      int64_t at = places.findRoom(bottom, size, life);
       buffer.setOffset(at);
       total = std::max(total, at + size);
-      addLife(places, at, at + size, life);
+      places.add(at, at + size, life);
     }
     return total;
   }

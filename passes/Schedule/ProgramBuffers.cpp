@@ -19,8 +19,12 @@ Value ProgramEmitter::declareBuffer(Location loc, StringRef name,
   std::string unique =
       seen ? (name + "." + llvm::Twine(seen)).str() : name.str();
   ++seen;
-  return exec::BufferOp::create(declare, loc, exec::BufferType::get(type),
-                                unique, space, slots, IntegerAttr());
+  exec::SpaceAttr &ofSpace = spaces[unsigned(space)];
+  if (!ofSpace)
+    ofSpace = exec::SpaceAttr::get(declare.getContext(), space);
+  return exec::BufferOp::create(
+      declare, loc, exec::BufferType::get(type), declare.getStringAttr(unique),
+      ofSpace, number(slots), IntegerAttr(), Value(), IntegerAttr());
 }
 
 Value ProgramEmitter::declareEvent(const llvm::Twine &name, bool once) {
@@ -130,7 +134,10 @@ std::pair<HeldBox *, int64_t>
 ProgramEmitter::boxAround(const BoxesOfNames &those, const BoxKey &key,
                           Type element) {
   const auto &[name, box] = key;
-  for (const BoxKey &whole : those.lookup(name))
+  auto found = those.find(name);
+  if (found == those.end())
+    return {nullptr, 0};
+  for (const BoxKey &whole : found->second)
     if (std::optional<int64_t> within =
             dist::findRun(whole.second.first, whole.second.second, box.first,
                           box.second, element))

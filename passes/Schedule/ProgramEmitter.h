@@ -21,6 +21,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
+#include <array>
 #include <map>
 
 namespace autohet::schedule {
@@ -29,24 +30,30 @@ using namespace mlir;
 
 enum class Part { Forward, Backward, Reduce, Update };
 
-inline Part partOf(Operation *op) {
-  auto phase =
-      dyn_cast_or_null<StringAttr>(op->getDiscardableAttr(het::kPhaseAttr));
-  if (!phase)
-    return Part::Forward;
-  return llvm::StringSwitch<Part>(phase.getValue())
-      .Case("backward", Part::Backward)
-      .Case("reduce", Part::Reduce)
-      .Case("update", Part::Update)
-      .Default(Part::Forward);
-}
+/// Asked of each op again and again: attributes are compared, not their texts.
+class Phases {
+public:
+  explicit Phases(MLIRContext *context)
+      : key(StringAttr::get(context, het::kPhaseAttr)),
+        backward(StringAttr::get(context, "backward")),
+        reduce(StringAttr::get(context, "reduce")),
+        update(StringAttr::get(context, "update")) {}
+
+  Part partOf(Operation *op) const {
+    Attribute phase = op->getDiscardableAttr(key);
+    return phase == backward ? Part::Backward
+           : phase == reduce ? Part::Reduce
+           : phase == update ? Part::Update
+                             : Part::Forward;
+  }
+
+private:
+  StringAttr key, backward, reduce, update;
+};
 
 inline RankedTensorType tensorOf(Value v) {
   return cast<RankedTensorType>(v.getType());
 }
-
-/// What traces call a send or a receive: "block0.mlp to rank 1".
-std::string transferName(Operation *op);
 
 /// The store of a value that arrives right where it belongs: beside it, the
 /// value is only sent on. Null where it has another use.
@@ -85,13 +92,14 @@ class ProgramEmitter {
 public:
   ProgramEmitter(func::FuncOp func, dist::ProgramAttr info, StringRef schedule,
                  unsigned stateCount)
-      : func(func), info(info), stateCount(stateCount), declare(func) {
+      : func(func), info(info), stateCount(stateCount), declare(func),
+        phases(func.getContext()) {
     count = info.getMicrobatches();
     isGPipe = schedule == "gpipe";
     headStart =
         std::min<int64_t>(info.getStages() - 1 - info.getStage(), count);
     inFlight = isGPipe ? count : std::min(headStart + 1, count);
-    trains = llvm::any_of(func.getBody().front(), [](Operation &op) {
+    trains = llvm::any_of(func.getBody().front(), [&](Operation &op) {
       return partOf(&op) == Part::Backward || partOf(&op) == Part::Update;
     });
   }
@@ -122,6 +130,18 @@ private:
   void declareParameters();
 
   //===--- commands ---===//
+  Part partOf(Operation *op) const { return phases.partOf(op); }
+  /// What traces call a send or a receive: "block0.mlp to rank 1".
+  std::string transferName(Operation *op);
+  /// As an attribute. Most are small, and asked for by every command.
+  IntegerAttr number(int64_t value) {
+    if (value < -1 || value + 1 >= int64_t(smallNumbers.size()))
+      return declare.getI64IntegerAttr(value);
+    IntegerAttr &known = smallNumbers[value + 1];
+    if (!known)
+      known = declare.getI64IntegerAttr(value);
+    return known;
+  }
   LogicalResult emitPart(Part part, int64_t microbatch, bool reduces = false);
   LogicalResult emitOp(Operation *op, int64_t microbatch);
   LogicalResult emitMatmul(het::MatmulOp op, int64_t microbatch);
@@ -160,7 +180,7 @@ private:
   void wait(Stream &stream, Value event, int64_t microbatch) {
     if (inLoop || microbatch >= 0)
       exec::WaitOp::create(stream.builder, stream.op.getLoc(), event,
-                           microbatch);
+                           number(microbatch));
   }
 
   bool isPipelined(Operation *op) {
@@ -170,7 +190,7 @@ private:
            !isExchange(op);
   }
   /// Once a step, beside the microbatches.
-  static bool isExchange(Operation *op) {
+  bool isExchange(Operation *op) const {
     return partOf(op) == Part::Reduce || partOf(op) == Part::Update;
   }
 
@@ -178,6 +198,9 @@ private:
   dist::ProgramAttr info;
   unsigned stateCount;
   OpBuilder declare;
+  Phases phases;
+  std::array<IntegerAttr, 64> smallNumbers; ///< from -1 on
+  std::array<exec::SpaceAttr, exec::getMaxEnumValForSpace() + 1> spaces;
   exec::ProgramOp program;
   int64_t count, headStart, inFlight;
   bool isGPipe, inLoop = false;

@@ -33,7 +33,7 @@ void ProgramEmitter::flushWaits(int64_t microbatch) {
   pendingSends.clear();
 }
 
-std::string autohet::schedule::transferName(Operation *op) {
+std::string ProgramEmitter::transferName(Operation *op) {
   auto text = [&](StringRef name) {
     auto attribute = op->getAttrOfType<StringAttr>(name);
     return attribute ? attribute.str() : std::string();
@@ -139,7 +139,7 @@ Operation *ProgramEmitter::lastUpdate(dist::SendOp send) {
 }
 
 void ProgramEmitter::waitForStepBefore(Location loc, Value event) {
-  exec::WaitOp::create(compute->builder, loc, event, -1);
+  exec::WaitOp::create(compute->builder, loc, event, number(-1));
 }
 
 static bool isWithin(const BoxKey &box, ArrayRef<int64_t> offsets,
@@ -208,8 +208,8 @@ void ProgramEmitter::emitSend(dist::SendOp op, int64_t microbatch) {
   Value sent = doneEvent(op);
   if (Value arrived = relayed.lookup(op)) {
     wait(*relay, arrived, microbatch);
-    exec::SendOp::create(relay->builder, op.getLoc(), buffers, op.getPeer(),
-                         op.getChannel(), sent, microbatch);
+    exec::SendOp::create(relay->builder, op.getLoc(), buffers, op.getPeerAttr(),
+                         op.getChannelAttr(), sent, number(microbatch));
     return;
   }
   if (Value ready = updated.lookup(lastUpdate(op))) {
@@ -226,8 +226,9 @@ void ProgramEmitter::emitSend(dist::SendOp op, int64_t microbatch) {
     return;
   }
   if (!isPipelined(op)) {
-    exec::SendOp::create(compute->builder, op.getLoc(), buffers, op.getPeer(),
-                         op.getChannel(), sent, microbatch);
+    exec::SendOp::create(compute->builder, op.getLoc(), buffers,
+                         op.getPeerAttr(), op.getChannelAttr(), sent,
+                         number(microbatch));
     if (!late.contains(op))
       (isExchange(op) ? exchangeSends : pendingSends).push_back(sent);
     return;
@@ -235,8 +236,8 @@ void ProgramEmitter::emitSend(dist::SendOp op, int64_t microbatch) {
   Value produced = readyEvent(op);
   exec::RecordOp::create(compute->builder, op.getLoc(), produced, microbatch);
   wait(*send, produced, microbatch);
-  exec::SendOp::create(send->builder, op.getLoc(), buffers, op.getPeer(),
-                       op.getChannel(), sent, microbatch);
+  exec::SendOp::create(send->builder, op.getLoc(), buffers, op.getPeerAttr(),
+                       op.getChannelAttr(), sent, number(microbatch));
 }
 
 void ProgramEmitter::emitRecv(dist::RecvOp op, int64_t microbatch) {
@@ -245,8 +246,9 @@ void ProgramEmitter::emitRecv(dist::RecvOp op, int64_t microbatch) {
     buffers.push_back(bufferOf(value));
   Value arrived = doneEvent(op);
   if (!isPipelined(op)) {
-    exec::RecvOp::create(compute->builder, op.getLoc(), buffers, op.getPeer(),
-                         op.getChannel(), arrived, microbatch);
+    exec::RecvOp::create(compute->builder, op.getLoc(), buffers,
+                         op.getPeerAttr(), op.getChannelAttr(), arrived,
+                         number(microbatch));
     if (!isExchange(op))
       pendingArrivals.push_back(arrived);
     else if (!late.contains(op))
@@ -258,8 +260,8 @@ void ProgramEmitter::emitRecv(dist::RecvOp op, int64_t microbatch) {
   // The slot is free once the microbatch that had it before is done with.
   int64_t slots = buffers.front().getDefiningOp<exec::BufferOp>().getSlots();
   wait(*receive, consumed, microbatch - slots);
-  exec::RecvOp::create(receive->builder, op.getLoc(), buffers, op.getPeer(),
-                       op.getChannel(), arrived, microbatch);
+  exec::RecvOp::create(receive->builder, op.getLoc(), buffers, op.getPeerAttr(),
+                       op.getChannelAttr(), arrived, number(microbatch));
   wait(*compute, arrived, microbatch);
 }
 

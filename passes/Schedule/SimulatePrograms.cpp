@@ -54,10 +54,12 @@ double trafficOf(exec::GemmOp gemm) {
   return bytes;
 }
 
+using KernelWork = llvm::DenseMap<StringAttr, Work>; // by the kernel's name
+
 class ProgramReader {
 public:
   ProgramReader(exec::ProgramOp program, const DeviceKind &kind,
-                const llvm::StringMap<Work> &kernels, SimDetail detail)
+                const KernelWork &kernels, SimDetail detail)
       : program(program), kind(kind), kernels(kernels), detail(detail) {}
 
   SimDevice run() {
@@ -149,7 +151,7 @@ private:
 
   Work workOf(exec::CommandOpInterface op) const {
     if (auto launch = dyn_cast<exec::LaunchOp>(*op))
-      return kernels.lookup(launch.getKernel());
+      return kernels.lookup(launch.getKernelAttr().getAttr());
     Work work;
     work.commands = 1;
     if (auto gemm = dyn_cast<exec::GemmOp>(*op)) {
@@ -179,7 +181,7 @@ private:
 
   exec::ProgramOp program;
   const DeviceKind &kind;
-  const llvm::StringMap<Work> &kernels;
+  const KernelWork &kernels;
   SimDetail detail;
   llvm::DenseMap<Value, unsigned> events, buffers;
   SimDevice device;
@@ -190,9 +192,9 @@ private:
 FailureOr<SimProgram> autohet::simProgramOf(ModuleOp module,
                                             const Cluster &cluster,
                                             SimDetail detail) {
-  llvm::StringMap<Work> kernels;
+  KernelWork kernels;
   for (auto kernel : module.getOps<func::FuncOp>())
-    kernels[kernel.getName()] = workOfKernel(kernel);
+    kernels[kernel.getNameAttr()] = workOfKernel(kernel);
 
   SmallVector<exec::ProgramOp> programs(module.getOps<exec::ProgramOp>());
   llvm::sort(programs, [](exec::ProgramOp a, exec::ProgramOp b) {
