@@ -21,11 +21,15 @@ double IntervalProgram::countStages(StageTables &tables,
   layers.assign(1, {});
   for (unsigned depth = 1; depth <= units; ++depth) {
     // Deeper, memory for more microbatches is needed: look again.
-    if (llvm::isPowerOf2_32(depth) && depth > 1)
+    if (depth > 1 && (llvm::isPowerOf2_32(depth) ||
+                      (depth % 3 == 0 && llvm::isPowerOf2_32(depth / 3))))
       boundPrefixes(tables, inFlightAt(depth));
     furthest.clear();
-    for (unsigned variant = 0; variant < variants; ++variant)
+    earliest.clear();
+    for (unsigned variant = 0; variant < variants; ++variant) {
       furthest.push_back(tables.furthestEnds(variant, inFlightAt(depth)));
+      earliest.push_back(tables.earliestBegins(variant, inFlightAt(depth)));
+    }
     layers.emplace_back((units + 1) * groups * 2, State{never, 0, 0, 0, false});
     bool isAny = false;
     for (unsigned end = 1; end <= units; ++end)
@@ -93,7 +97,7 @@ bool IntervalProgram::extend(StageTables &tables, unsigned depth,
         continue;
       double cost = rest.cost_s[had];
       double room = high_s - rest.transfer_s[had];
-      for (unsigned begin = end; begin-- > 0;) {
+      for (unsigned begin = end; begin-- > earliest[index][end];) {
         double time = variant.total_s[end] - variant.total_s[begin];
         if (time > room)
           break;

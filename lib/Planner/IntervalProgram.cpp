@@ -162,6 +162,63 @@ int64_t IntervalProgram::inFlightAt(unsigned depth) const {
       std::ceil(depth * cheapestCharge + replicaCharge - 1e-9), 1, depth);
 }
 
+// The k-th stage from the end begins where k stages reach back to at most: each
+// the furthest back that any variant allows within the interval and its memory.
+// So a stage that ends before that has more stages behind. False where stages
+// do not reach back to the first unit.
+bool IntervalProgram::findFewestBehind(StageTables &tables) {
+  fewestBehind.assign(units + 1, 0);
+  unsigned reached = units;
+  for (unsigned depth = 1; reached > 0; ++depth) {
+    unsigned next = reached;
+    for (auto [index, variant] : llvm::enumerate(tables.variants())) {
+      llvm::ArrayRef<uint16_t> furthest =
+          tables.furthestEnds(index, inFlightAt(depth));
+      for (unsigned begin = reached; begin-- > 0;) {
+        if (variant.total_s[reached] - variant.total_s[begin] > high_s)
+          break;
+        if (furthest[begin] >= reached)
+          next = std::min(next, begin);
+      }
+    }
+    if (next == reached)
+      return false;
+    std::fill(fewestBehind.begin() + next, fewestBehind.begin() + reached,
+              depth);
+    reached = next;
+  }
+  return true;
+}
+
+// For windows that only move on, from the last end to the first.
+void IntervalProgram::findEarliestBegins(StageTables &tables,
+                                         int64_t inFlight) {
+  earliestBegins.resize(variants * (units + 1));
+  for (auto [index, variant] : llvm::enumerate(tables.variants())) {
+    uint16_t *earliest = &earliestBegins[index * (units + 1)];
+    const double *total_s = variant.total_s.data();
+    llvm::ArrayRef<uint16_t> furthest, begins;
+    unsigned first = units, least = units;
+    for (unsigned end = units; end > 0; --end) {
+      unsigned behind = fewestBehind[end];
+      if (furthest.empty() || behind != fewestBehind[end + 1]) {
+        int64_t needed = std::max(inFlight, inFlightAt(behind + 1));
+        furthest = tables.furthestEnds(index, needed);
+        begins = tables.earliestBegins(index, needed);
+      }
+      while (first > 0 && total_s[end] - total_s[first - 1] <= high_s)
+        --first;
+      // Before what is known already, later stages may begin.
+      unsigned last = std::min(end, least);
+      unsigned begin =
+          std::min<unsigned>(last, std::max<unsigned>(first, begins[end]));
+      while (begin < last && furthest[begin] < end)
+        ++begin;
+      earliest[end] = least = begin;
+    }
+  }
+}
+
 void IntervalProgram::boundFluid(const StageTables &tables) {
   std::vector<double> factors;
   for (auto [index, variant] : llvm::enumerate(tables.variants())) {
@@ -242,6 +299,8 @@ double IntervalProgram::leastOf(StageTables &tables,
   start(tables, interval, objective);
   boundFluid(tables);
   best_s = cutoff - fixed_s;
+  if (!findFewestBehind(tables))
+    return never;
   boundPrefixes(tables, inFlightAt(1));
   if (before(units, true) >= best_s)
     return never;
@@ -270,13 +329,14 @@ void IntervalProgram::boundPrefixes(StageTables &tables, int64_t inFlight) {
   arrivals.assign((units + 1) * groups * 2, {never, 0, false});
   before_s.assign((units + 1) * 2, never);
   beforeBy_s.assign((units + 1) * variants * 2, never);
+  findEarliestBegins(tables, inFlight);
   windows.resize(variants);
   windowRoom.resize(std::max<size_t>(windowRoom.size(), 5 * variants * units));
   SlidingMinimum::Entry *room = windowRoom.data();
   for (auto [variant, made] : llvm::enumerate(tables.variants())) {
     Window &window = windows[variant];
     window.total_s = made.total_s.data();
-    window.furthest = tables.furthestEnds(variant, inFlight).data();
+    window.earliest = &earliestBegins[variant * (units + 1)];
     window.ends = limits.isSet() ? limits.ends(variant).data() : nullptr;
     window.endsOfLong =
         limits.isSet() ? limits.endsOfLong(variant).data() : nullptr;
@@ -318,7 +378,7 @@ bool IntervalProgram::extendPrefix(StageTables &tables, unsigned end,
   const bool areApart = overlap;
   auto isOut = [&](unsigned begin) {
     double time = end_s - total_s[begin];
-    return time > high || window.furthest[begin] < end ||
+    return time > high || begin < window.earliest[end] ||
            (window.ends && (window.ends[begin] < end ||
                             (time >= low && window.endsOfLong[begin] < end)));
   };

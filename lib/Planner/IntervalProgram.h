@@ -175,6 +175,8 @@ private:
            replicaSlope * (period - low_s);
   }
   int64_t inFlightAt(unsigned depth) const;
+  bool findFewestBehind(StageTables &tables);
+  void findEarliestBegins(StageTables &tables, int64_t inFlight);
 
   void boundPrefixes(StageTables &tables, int64_t inFlight);
   bool extendPrefix(StageTables &tables, unsigned end, unsigned variant);
@@ -218,6 +220,11 @@ private:
     uint16_t depth = 0;              ///< number of stages
     bool has_longest = false;
   };
+  /// What ways are compared by, one beside the other.
+  struct KeptLabel {
+    double charge, time_s, behind_s, stages_s;
+    unsigned depth, index;
+  };
   bool passOn(StageTables &tables, unsigned cut, unsigned from, unsigned to,
               unsigned index);
   bool addStages(StageTables &tables, unsigned end, unsigned group,
@@ -226,8 +233,8 @@ private:
   double costOfEnd(const Label &rest, const StageTables::Variant &longest,
                    unsigned begin, unsigned end) const;
   bool addLabel(StageTables &tables, Label made, unsigned end);
-  std::vector<unsigned> &labelsOf(unsigned unit, unsigned group,
-                                  bool hasLongest) {
+  std::vector<KeptLabel> &labelsOf(unsigned unit, unsigned group,
+                                   bool hasLongest) {
     return labelsAt[(unit * groups + group) * 2 + hasLongest];
   }
   /// Whether a stage exchanges for too long.
@@ -269,10 +276,16 @@ private:
   std::vector<double> fluid_s;
   std::vector<double> kind_s; ///< of a unit of each kind
 
+  /// Stages behind a stage that ends at a unit, at least.
+  std::vector<unsigned> fewestBehind;
+  /// Of each variant and end: no stage that ends there or later, and has memory
+  /// for what its depth has in flight at least, begins before that.
+  std::vector<uint16_t> earliestBegins;
+
   /// Of one variant in boundPrefixes().
   struct Window {
     const double *total_s = nullptr;    ///< as in StageTables::Variant
-    const uint16_t *furthest = nullptr; ///< as StageTables::furthestEnds()
+    const uint16_t *earliest = nullptr; ///< as earliestBegins
     /// As ExchangeLimits, or none.
     const uint16_t *ends = nullptr, *endsOfLong = nullptr;
     unsigned group = 0;
@@ -287,15 +300,16 @@ private:
   std::vector<Arrival> arrivals;
   std::vector<double> before_s, beforeBy_s;
 
-  std::vector<Rest> rests;                        ///< of one end
-  std::vector<llvm::ArrayRef<uint16_t>> furthest; ///< of one depth
-  std::vector<std::vector<State>> layers;         ///< by the number of stages
+  std::vector<Rest> rests; ///< of one end
+  /// Of one depth.
+  std::vector<llvm::ArrayRef<uint16_t>> furthest, earliest;
+  std::vector<std::vector<State>> layers; ///< by the number of stages
   double best_s = 0;
   unsigned bestDepth = 0;
   State first = {};
 
   std::vector<Label> labels;
-  std::vector<std::vector<unsigned>> labelsAt; ///< those that none is better
+  std::vector<std::vector<KeptLabel>> labelsAt; ///< those that none is better
   double leastWhole_s = 0;
   unsigned firstLabel = noLabel;
 };

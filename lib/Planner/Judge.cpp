@@ -36,6 +36,26 @@ bool Judge::fits(const PlanEvaluation &evaluation) const {
   });
 }
 
+/// Whether a device cannot hold what its stage has in flight, even if others
+/// own all of the state: much sooner known than a step.
+static bool lacksMemory(const ResolvedPlan &plan, Schedule schedule,
+                        const PlanCosts &costs) {
+  const CostModel *model = costs.costModel();
+  if (!model)
+    return false;
+  for (const ResolvedReplica &replica : plan.replicas)
+    for (auto [s, stage] : llvm::enumerate(replica.stages)) {
+      int64_t inFlight = microbatchesInFlight(
+          schedule, s, replica.stages.size(), replica.microbatches);
+      MemoryNeed need =
+          model->memory(stage.units, stage.weights, /*position=*/0,
+                        replica.microbatch_size, inFlight, {}, stage.keeping);
+      if (need.total() > costs.memoryRoom(stage.devices.front()))
+        return true;
+    }
+  return false;
+}
+
 bool Judge::consider(const ResolvedPlan &given, SeenPlan *seen) {
   std::optional<ResolvedPlan> even = withEvenState(given);
   const ResolvedPlan &plan = even ? *even : given;
@@ -51,7 +71,7 @@ bool Judge::consider(const ResolvedPlan &given, SeenPlan *seen) {
     if (!options.schedule && schedule == Schedule::GPipe &&
         !(hasPipeline && costs.hasBackward()))
       continue;
-    if (!isFirst && isLate())
+    if (!isFirst && (isLate() || lacksMemory(plan, schedule, costs)))
       break;
     double begin_s = ends.now();
     PlanEvaluation evaluation =

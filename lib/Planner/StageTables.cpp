@@ -93,6 +93,7 @@ StageTables::StageTables(const TemplateSpace &space, int64_t microbatchSize)
   inFlights.resize(allVariants.size());
   furthest.resize(allVariants.size());
   nearest.resize(allVariants.size());
+  earliest.resize(allVariants.size());
   rest_s.assign(allVariants.size() * (count + 1), -1);
 }
 
@@ -177,6 +178,26 @@ llvm::ArrayRef<uint16_t> StageTables::furthestEnds(unsigned variant,
     ends.push_back(end);
   }
   return ends;
+}
+
+llvm::ArrayRef<uint16_t> StageTables::earliestBegins(unsigned variant,
+                                                     int64_t inFlight) {
+  std::vector<std::vector<uint16_t>> &known = earliest[variant];
+  if (known.size() <= static_cast<size_t>(inFlight))
+    known.resize(inFlight + 1);
+  std::vector<uint16_t> &begins = known[inFlight];
+  if (!begins.empty())
+    return begins;
+  llvm::ArrayRef<uint16_t> ends = furthestEnds(variant, inFlight);
+  // Ends up to a unit that no stage before it reaches have none.
+  begins.push_back(0);
+  for (unsigned begin = 0; begin <= count; ++begin) {
+    while (begins.size() <= begin)
+      begins.push_back(begins.size());
+    while (begin < count && begins.size() <= ends[begin])
+      begins.push_back(begin);
+  }
+  return begins;
 }
 
 llvm::ArrayRef<uint16_t> StageTables::nearestBegins(unsigned variant,

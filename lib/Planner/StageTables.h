@@ -74,6 +74,9 @@ public:
     return std::min<int64_t>(inFlight, mostKnown) <=
            mostInFlight(variant, begin, end);
   }
+  /// For each end, the first unit that furthestEnds() lets a stage up to there
+  /// begin at: the end itself where there is none.
+  llvm::ArrayRef<uint16_t> earliestBegins(unsigned variant, int64_t inFlight);
   /// For each end, the first unit from which on all stages up to there can: the
   /// end itself where there is none.
   llvm::ArrayRef<uint16_t> nearestBegins(unsigned variant, int64_t inFlight);
@@ -108,7 +111,7 @@ private:
   /// was asked yet.
   std::vector<std::vector<uint16_t>> inFlights;
   /// Of each variant, by microbatches in flight; empty: not asked yet.
-  std::vector<std::vector<std::vector<uint16_t>>> furthest, nearest;
+  std::vector<std::vector<std::vector<uint16_t>>> furthest, nearest, earliest;
   std::vector<double> rest_s; ///< below 0: not asked yet
 };
 

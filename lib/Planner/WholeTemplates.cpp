@@ -32,6 +32,8 @@ double IntervalProgram::exactBound(StageTables &tables,
     return 0;
   boundFluid(tables);
   best_s = cutoff_s - fixed_s;
+  if (!findFewestBehind(tables))
+    return never;
   boundPrefixes(tables, inFlightAt(1));
   if (before(units, true) >= best_s)
     return never;
@@ -50,8 +52,8 @@ double IntervalProgram::exactBound(StageTables &tables,
       for (unsigned next = 0; next < groups; ++next)
         for (bool had : {false, true})
           // Copies: labels of units in front are added meanwhile.
-          for (unsigned index : std::vector(labelsOf(end, next, had)))
-            if (!passOn(tables, end, group, next, index))
+          for (const KeptLabel &kept : std::vector(labelsOf(end, next, had)))
+            if (!passOn(tables, end, group, next, kept.index))
               return 0;
     }
   for (unsigned index = firstLabel; index != noLabel;) {
@@ -177,29 +179,30 @@ bool IntervalProgram::addLabel(StageTables &tables, Label made, unsigned end) {
   }
   if (made.cost_s + before(made.begin, !made.has_longest) >= best_s)
     return true;
-  auto time = [&](const Label &label) {
-    return label.cost_s - low_s * label.charge;
-  };
-  std::vector<unsigned> &there = labelsOf(
+  std::vector<KeptLabel> &there = labelsOf(
       made.begin, tables.variants()[made.variant].group, made.has_longest);
-  auto isNoBetter = [&](const Label &one, const Label &other) {
+  KeptLabel own = {made.charge,   made.cost_s - low_s * made.charge,
+                   made.behind_s, made.stages_s,
+                   made.depth,    static_cast<unsigned>(labels.size())};
+  bool hasLongest = made.has_longest;
+  auto isNoBetter = [&](const KeptLabel &one, const KeptLabel &other) {
     if (one.charge < other.charge * (1 - same))
       return false;
-    if (one.has_longest)
-      return time(one) >= time(other) - same * low_s &&
+    if (hasLongest)
+      return one.time_s >= other.time_s - same * low_s &&
              one.depth >= other.depth;
     // More stages drain earlier, and need more memory in front.
     return one.depth == other.depth && one.behind_s >= other.behind_s &&
            one.stages_s >= other.stages_s;
   };
-  for (unsigned index : there)
-    if (isNoBetter(made, labels[index]))
+  for (const KeptLabel &kept : there)
+    if (isNoBetter(own, kept))
       return true;
-  llvm::erase_if(
-      there, [&](unsigned index) { return isNoBetter(labels[index], made); });
+  llvm::erase_if(there,
+                 [&](const KeptLabel &kept) { return isNoBetter(kept, own); });
   if (labels.size() == mostLabels)
     return false;
-  there.push_back(labels.size());
+  there.push_back(own);
   labels.push_back(made);
   return true;
 }
