@@ -160,7 +160,8 @@ namespace {
 
 class PlanReader {
 public:
-  explicit PlanReader(llvm::StringRef file) : errors(file) {}
+  PlanReader(llvm::StringRef file, PlanPurpose purpose)
+      : errors(file), purpose(purpose) {}
 
   llvm::Expected<Plan> read(const Tree &tree) {
     MappingReader reader(tree, "a plan", errors);
@@ -239,7 +240,10 @@ private:
       readInteger(item, "a share of 'tensor_parallel'",
                   stage.tensor_parallel.emplace_back(), errors);
     reader.optional("state_share", stage.state_share, 0);
-    refuseReserved(reader);
+    if (purpose == PlanPurpose::Planning)
+      stage.keeping = readKeeping(reader);
+    else
+      refuseReserved(reader);
     reader.finish();
   }
 
@@ -250,7 +254,17 @@ private:
                  errors);
   }
 
-  // Known keys of a later version: said so, instead of "unknown" or ignored.
+  Keeping readKeeping(MappingReader &reader) {
+    bool again = false, onHost = false;
+    reader.optional("recompute", again);
+    reader.optional("offload", onHost);
+    if (again && onHost)
+      errors.add(reader.get("offload")->location,
+                 "a stage has 'recompute' or 'offload', not both");
+    return again ? Keeping::Inputs : onHost ? Keeping::OnHost : Keeping::All;
+  }
+
+  // Keys of what nothing executes: said so, instead of "unknown" or ignored.
   void refuseReserved(MappingReader &reader) {
     for (llvm::StringRef key : {"recompute", "offload"})
       if (const Tree *tree = reader.get(key))
@@ -262,24 +276,26 @@ private:
   }
 
   ErrorList errors;
+  PlanPurpose purpose;
   Plan plan;
 };
 
 } // namespace
 
-llvm::Expected<Plan> parsePlan(llvm::StringRef text, llvm::StringRef file) {
+llvm::Expected<Plan> parsePlan(llvm::StringRef text, llvm::StringRef file,
+                               PlanPurpose purpose) {
   llvm::Expected<Tree> tree = parseJson(text, file);
   if (!tree)
     return llvm::createStringError(llvm::toString(tree.takeError()) +
                                    "; a plan is a JSON file");
-  return PlanReader(file).read(*tree);
+  return PlanReader(file, purpose).read(*tree);
 }
 
-llvm::Expected<Plan> loadPlan(llvm::StringRef path) {
+llvm::Expected<Plan> loadPlan(llvm::StringRef path, PlanPurpose purpose) {
   llvm::Expected<std::string> text = readTextFile(path);
   if (!text)
     return text.takeError();
-  return parsePlan(*text, path);
+  return parsePlan(*text, path, purpose);
 }
 
 } // namespace autohet

@@ -158,6 +158,8 @@ private:
     }
 
     stage.keeping = written.keeping;
+    if (stage.keeping == Keeping::OnHost)
+      verifyHosts(r, s, stage);
     verifyStateShare(r, s);
     stage.state_share = written.state_share;
     stage.weights = written.tensor_parallel;
@@ -178,6 +180,16 @@ private:
     }
     if (sum >= mostShares)
       fail(place(r, s) + "the shares of 'tensor_parallel' are too large");
+  }
+
+  void verifyHosts(unsigned r, unsigned s, const ResolvedStage &stage) {
+    for (unsigned device : stage.devices)
+      if (cluster.kindOf(device).host_bandwidth_bytes_per_s <= 0) {
+        fail(place(r, s) + "'offload' on device '" +
+             cluster.devices()[device].name + "', whose kind has no "
+             "'host_bandwidth'");
+        areNamesKnown = false; // nothing can be reckoned for it
+      }
   }
 
   void verifyStateShare(unsigned r, unsigned s) {

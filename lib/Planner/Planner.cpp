@@ -331,6 +331,12 @@ PlannerResult judgePlan(const Plan &plan, llvm::StringRef origin,
       evaluatePlan(result.best.resolved, plan.schedule, plan.state_owner,
                    *costs.costModel(), plan.gradient_exchange);
   options.more_microbatch_sizes = otherSizes(result.best.resolved, options);
+  // The bound is of a space that the plan is in.
+  for (const ResolvedReplica &replica : result.best.resolved.replicas)
+    for (const ResolvedStage &stage : replica.stages) {
+      options.allow_recompute |= stage.keeping == Keeping::Inputs;
+      options.allow_offload |= stage.keeping == Keeping::OnHost;
+    }
   bool hasShares = withEvenState(result.best.resolved).has_value();
   options.state_parts = hasShares || mayShareState(costs, options)
                             ? StateParts::Uneven

@@ -108,7 +108,7 @@ void useHalfWidth(UnitTable &units) {
 /// A legal plan of a file.
 FailureOr<Plan> readPlan(StringRef path, const PlannedModel &model,
                          const Cluster &cluster, MLIRContext &context) {
-  llvm::Expected<Plan> plan = loadPlan(path);
+  llvm::Expected<Plan> plan = loadPlan(path, PlanPurpose::Planning);
   if (!plan)
     return emitProblem(context, plan.takeError());
   std::vector<std::string> problems = verifyPlan(*plan, model.units, cluster);
@@ -117,6 +117,14 @@ FailureOr<Plan> readPlan(StringRef path, const PlannedModel &model,
   if (!problems.empty())
     return failure();
   return std::move(*plan);
+}
+
+bool keeps(const Plan &plan, Keeping keeping) {
+  for (const Replica &replica : plan.replicas)
+    for (const Stage &stage : replica.stages)
+      if (stage.keeping == keeping)
+        return true;
+  return false;
 }
 
 /// Without the devices that one of the patterns names, each of which must name
@@ -146,6 +154,15 @@ FailureOr<ReplanResult> replanFrom(const PlanOptions &options,
   FailureOr<Plan> before = readPlan(options.from, model, cluster, context);
   if (failed(before))
     return failure();
+  // What stays as it is must be allowed, too.
+  for (auto [keeping, isAllowed, name] :
+       {std::tuple(Keeping::Inputs, planner.allow_recompute, "recompute"),
+        {Keeping::OnHost, planner.allow_offload, "offload"}})
+    if (!isAllowed && keeps(*before, keeping))
+      return emitError(UnknownLoc::get(&context))
+             << "the plan of '" << options.from << "' has stages that " << name
+             << ", which nothing executes yet: --allow " << name
+             << " plans with it";
   for (const std::string &pattern : options.joined) {
     llvm::Expected<Cluster> joined = cluster.filter({pattern});
     if (!joined)

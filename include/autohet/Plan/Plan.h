@@ -88,8 +88,13 @@ struct Plan {
 /// The one text of a plan: reading it gives an equal plan, and writing that
 /// the same bytes.
 std::string formatPlan(const Plan &plan);
-llvm::Expected<Plan> parsePlan(llvm::StringRef text, llvm::StringRef file);
-llvm::Expected<Plan> loadPlan(llvm::StringRef path);
+/// What a plan is read for. Only planning knows what stages keep; whoever runs
+/// a plan refuses one where that is not all.
+enum class PlanPurpose { Running, Planning };
+llvm::Expected<Plan> parsePlan(llvm::StringRef text, llvm::StringRef file,
+                               PlanPurpose purpose = PlanPurpose::Running);
+llvm::Expected<Plan> loadPlan(llvm::StringRef path,
+                              PlanPurpose purpose = PlanPurpose::Running);
 /// Of formatPlan's text: what ranks compare at start.
 uint64_t planHash(const Plan &plan);
 

@@ -116,6 +116,33 @@ TEST(PlanFile, Refuses) {
   EXPECT_EQ(refuse("\"schedule\"", "\"recompute\": false, \"schedule\""), "");
 }
 
+// What the planner writes it reads, too; whoever runs a plan does not.
+TEST(PlanFile, PlanningKnowsWhatStagesKeep) {
+  for (auto [key, keeping] : {std::pair("recompute", Keeping::Inputs),
+                              {"offload", Keeping::OnHost}}) {
+    std::string text = example;
+    std::string before = "\"state_share\": 3}";
+    size_t place = text.find(before);
+    ASSERT_NE(place, std::string::npos);
+    text.replace(place, before.size(),
+                 "\"state_share\": 3, \"" + std::string(key) + "\": true}");
+    llvm::Expected<Plan> plan = parsePlan(text, "p", PlanPurpose::Planning);
+    ASSERT_TRUE(static_cast<bool>(plan)) << llvm::toString(plan.takeError());
+    EXPECT_EQ(plan->replicas[1].stages[0].keeping, keeping);
+    EXPECT_EQ(formatPlan(*plan), text);
+    llvm::Expected<Plan> toRun = parsePlan(text, "p");
+    ASSERT_FALSE(static_cast<bool>(toRun));
+    EXPECT_THAT(llvm::toString(toRun.takeError()), HasSubstr("is reserved"));
+    text.replace(text.find(key), 0, std::string(keeping == Keeping::OnHost
+                                                    ? "recompute"
+                                                    : "offload") +
+                                        "\": true, \"");
+    llvm::Expected<Plan> both = parsePlan(text, "p", PlanPurpose::Planning);
+    ASSERT_FALSE(static_cast<bool>(both));
+    EXPECT_THAT(llvm::toString(both.takeError()), HasSubstr("not both"));
+  }
+}
+
 TEST(PlanFile, ExampleOfTheDocumentation) {
   llvm::Expected<std::string> page =
       readTextFile(AUTOHET_SOURCE_DIR "/docs/formats/plan.md");
