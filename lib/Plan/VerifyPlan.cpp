@@ -186,7 +186,8 @@ private:
     for (unsigned device : stage.devices)
       if (cluster.kindOf(device).host_bandwidth_bytes_per_s <= 0) {
         fail(place(r, s) + "'offload' on device '" +
-             cluster.devices()[device].name + "', whose kind has no "
+             cluster.devices()[device].name +
+             "', whose kind has no "
              "'host_bandwidth'");
         areNamesKnown = false; // nothing can be reckoned for it
       }

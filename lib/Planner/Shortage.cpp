@@ -14,7 +14,8 @@
 namespace autohet {
 
 // How far a plan is looked for, and how exactly.
-static constexpr double largestFactor = int64_t(1) << 40, factorPrecision = 1.02;
+static constexpr double largestFactor = int64_t(1) << 40,
+                        factorPrecision = 1.02;
 
 static std::string bytes(double count) {
   return formatQuantity(count, Dimension::Bytes);

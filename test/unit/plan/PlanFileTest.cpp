@@ -133,10 +133,10 @@ TEST(PlanFile, PlanningKnowsWhatStagesKeep) {
     llvm::Expected<Plan> toRun = parsePlan(text, "p");
     ASSERT_FALSE(static_cast<bool>(toRun));
     EXPECT_THAT(llvm::toString(toRun.takeError()), HasSubstr("is reserved"));
-    text.replace(text.find(key), 0, std::string(keeping == Keeping::OnHost
-                                                    ? "recompute"
-                                                    : "offload") +
-                                        "\": true, \"");
+    text.replace(
+        text.find(key), 0,
+        std::string(keeping == Keeping::OnHost ? "recompute" : "offload") +
+            "\": true, \"");
     llvm::Expected<Plan> both = parsePlan(text, "p", PlanPurpose::Planning);
     ASSERT_FALSE(static_cast<bool>(both));
     EXPECT_THAT(llvm::toString(both.takeError()), HasSubstr("not both"));
