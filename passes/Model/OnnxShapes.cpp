@@ -147,7 +147,8 @@ static LogicalResult convertReshape(OnnxNode &node, Results &results) {
   const SmallVector<int64_t> &wanted = **given;
   SmallVector<int64_t> shape(wanted);
   bool allowZero = node.intField("allowzero", 0);
-  int64_t total = node.type(0).getNumElements(), known = 1, unknown = -1;
+  int64_t total = node.type(0).getNumElements(), unknown = -1;
+  SmallVector<int64_t> others; // than the unknown one
   bool holds = true;
   for (auto [i, extent] : llvm::enumerate(shape)) {
     if (extent == 0 && !allowZero) {
@@ -159,9 +160,15 @@ static LogicalResult convertReshape(OnnxNode &node, Results &results) {
       unknown = i;
       continue;
     }
-    holds &= extent >= 0;
-    known *= extent;
+    others.push_back(extent);
   }
+  std::optional<int64_t> counted = countElements(others);
+  if (!counted)
+    return node.error() << "a tensor of shape [" << node.shape(0)
+                        << "] cannot be given shape [" << wanted
+                        << "]: wanted extents from 0 on, and at most 2^40 "
+                           "elements";
+  int64_t known = *counted;
   if (unknown != -1) {
     holds &= known != 0 && total % known == 0;
     shape[unknown] = holds ? total / known : 0;

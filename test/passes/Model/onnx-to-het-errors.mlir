@@ -252,6 +252,16 @@ func.func @tile(%x: tensor<2x4xf32> {onnx.name = "x"}) -> !onnx.value {
 
 // -----
 
+// The square of 2^63 - 1 is 1 in 64 bits: as many elements as there are.
+func.func @reshapeByFar(%x: tensor<1x1xf32> {onnx.name = "x"}) -> !onnx.value {
+  %s = onnx.initializer "s" value dense<9223372036854775807> : tensor<2xi64> : tensor<2xi64>
+  // expected-error @+1 {{node (Reshape): a tensor of shape [1, 1] cannot be given shape [9223372036854775807, 9223372036854775807]: wanted extents from 0 on, and at most 2^40 elements}}
+  %0 = onnx.node "Reshape"(%x, %s) opset 13 {} : (tensor<1x1xf32>, tensor<2xi64>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
 func.func @blocks(%x: tensor<1x4x2x2xf32> {onnx.name = "x"}) -> !onnx.value {
   // expected-error @+1 {{node (DepthToSpace): 'tensor<1x4x2x2xf32>' has no blocks of 1099511627776 by 1099511627776, wanted [N, C, H, W] and at most 1024}}
   %0 = onnx.node "DepthToSpace"(%x) opset 13 {blocksize = 1099511627776 : i64} : (tensor<1x4x2x2xf32>) -> !onnx.value
