@@ -23,6 +23,7 @@
 #include "autohet/Plan/Exchanges.h"
 #include "autohet/Plan/Plan.h"
 
+#include "mlir/IR/Threading.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -40,6 +41,8 @@ namespace {
 /// room for 2^20.
 constexpr int64_t kFirstChannel = int64_t(1) << 19;
 constexpr int64_t kEndChannel = dist::kMaxChannels;
+
+constexpr StringRef kReducePhase = "reduce", kUpdatePhase = "update";
 
 using Programs = std::map<int64_t, func::FuncOp>; // by rank
 
@@ -126,22 +129,13 @@ FailureOr<Parameters> collectUses(const Programs &programs) {
   return parameters;
 }
 
-/// Of each bucket's messages, which all devices label alike: what they carry,
-/// and in which phase.
-using MessageLabels =
-    llvm::DenseMap<std::pair<const Bucket *, std::pair<StringAttr, unsigned>>,
-                   DictionaryAttr>;
-
-/// One device's part.
-class DeviceExchange {
-public:
-  DeviceExchange(int64_t rank, func::FuncOp func, const Parameters &parameters,
-                 ArrayRef<Cell> cells, ArrayRef<Bucket> buckets,
-                 MessageLabels &labels)
-      : rank(rank), func(func), parameters(parameters), cells(cells),
-        buckets(buckets), labels(labels), builder(func.getContext()) {
+/// What is exchanged: decided once, and read by all devices' parts at a time.
+struct Exchange {
+  Exchange(MLIRContext *context, const Parameters &parameters,
+           ArrayRef<Cell> cells, ArrayRef<Bucket> buckets)
+      : parameters(parameters), cells(cells), buckets(buckets) {
     for (auto [c, cell] : llvm::enumerate(cells))
-      cellsOf[cell.name].push_back(c);
+      byName[cell.name].push_back(c);
     // A bucket of small parameters of many layers is complete late, and needed
     // early.
     for (unsigned b = 0; b < buckets.size(); ++b)
@@ -149,14 +143,69 @@ public:
     llvm::sort(byNeed, [&](unsigned a, unsigned b) {
       return buckets[a].cells.front() < buckets[b].cells.front();
     });
+    for (const Bucket &bucket : buckets)
+      labels.push_back(labelsOf(context, bucket));
   }
+
+  /// Of a bucket's messages: what they carry, and their phase. "gradient of
+  /// wte.weight and 2 more".
+  struct Labels {
+    DictionaryAttr parts; ///< while the backward goes on
+    DictionaryAttr sums;  ///< of a group, behind it
+    DictionaryAttr fresh; ///< new parameters
+  };
+
+  /// Of a parameter.
+  ArrayRef<unsigned> cellsOf(StringAttr name) const {
+    auto found = byName.find(name);
+    return found == byName.end() ? ArrayRef<unsigned>()
+                                 : ArrayRef(found->second);
+  }
+
+  const Parameters &parameters;
+  ArrayRef<Cell> cells;
+  ArrayRef<Bucket> buckets;
+  SmallVector<unsigned> byNeed;  ///< in the order of the next forward
+  SmallVector<Labels, 0> labels; ///< by bucket
+
+private:
+  Labels labelsOf(MLIRContext *context, const Bucket &bucket) {
+    llvm::SetVector<StringAttr> names;
+    for (unsigned c : bucket.cells)
+      names.insert(cells[c].name);
+    std::string of = names.front().str();
+    if (names.size() > 1)
+      of += llvm::formatv(" and {0} more", names.size() - 1);
+    Builder builder(context);
+    auto label = [&](const llvm::Twine &text, StringRef phase) {
+      return builder.getDictionaryAttr(
+          {builder.getNamedAttr(dist::kLabelAttr, builder.getStringAttr(text)),
+           builder.getNamedAttr(het::kPhaseAttr,
+                                builder.getStringAttr(phase))});
+    };
+    return {label("gradient of " + of, kReducePhase),
+            label("gradient of " + of, kUpdatePhase),
+            label("new " + of, kUpdatePhase)};
+  }
+
+  llvm::DenseMap<StringAttr, SmallVector<unsigned>> byName; // cells
+};
+
+/// One device's part: touches nothing but the device's function.
+class DeviceExchange {
+public:
+  DeviceExchange(int64_t rank, func::FuncOp func, const Exchange &exchange)
+      : exchange(exchange), rank(rank), func(func),
+        parameters(exchange.parameters), cells(exchange.cells),
+        buckets(exchange.buckets), byNeed(exchange.byNeed),
+        builder(func.getContext()) {}
 
   void emit() {
     findGradients();
-    setPhase("reduce");
+    setPhase(kReducePhase);
     emitReductions();
     builder.setInsertionPoint(func.getBody().front().getTerminator());
-    setPhase("update");
+    setPhase(kUpdatePhase);
     emitRelayedSums();
     emitSums();
     create<dist::AgreeOp>(func.getLoc());
@@ -167,9 +216,8 @@ public:
 
 private:
   void setPhase(StringRef name) {
-    phase = builder.getStringAttr(name);
-    ofPhase =
-        builder.getDictionaryAttr(builder.getNamedAttr(het::kPhaseAttr, phase));
+    ofPhase = builder.getDictionaryAttr(
+        builder.getNamedAttr(het::kPhaseAttr, builder.getStringAttr(name)));
   }
 
   template <typename OpT, typename... Args>
@@ -179,30 +227,13 @@ private:
     return op;
   }
 
-  /// A message of the bucket, with its label for traces: "gradient of
-  /// wte.weight and 2 more".
   template <typename OpT, typename... Args>
-  OpT createTransfer(const Bucket &bucket, bool isNew, Args &&...args) {
+  OpT createTransfer(const Bucket &bucket, DictionaryAttr label,
+                     Args &&...args) {
     auto op = OpT::create(builder, cells[bucket.cells.front()].loc,
                           std::forward<Args>(args)..., /*inlined=*/true);
-    op->setDiscardableAttrs(labelOf(bucket, isNew));
+    op->setDiscardableAttrs(label);
     return op;
-  }
-
-  DictionaryAttr labelOf(const Bucket &bucket, bool isNew) {
-    DictionaryAttr &known = labels[{&bucket, {phase, isNew}}];
-    if (known)
-      return known;
-    llvm::SetVector<StringAttr> names;
-    for (unsigned c : bucket.cells)
-      names.insert(cells[c].name);
-    std::string label = (isNew ? "new " : "gradient of ") + names.front().str();
-    if (names.size() > 1)
-      label += llvm::formatv(" and {0} more", names.size() - 1);
-    return known = builder.getDictionaryAttr(
-               {builder.getNamedAttr(dist::kLabelAttr,
-                                     builder.getStringAttr(label)),
-                builder.getNamedAttr(het::kPhaseAttr, phase)});
   }
 
   /// The ops after which this device has its whole part of each parameter.
@@ -270,8 +301,8 @@ private:
     SmallVector<Type> types;
     for (unsigned c : bucket.cells)
       types.push_back(cells[c].getType());
-    auto recv = createTransfer<dist::RecvOp>(bucket, /*isNew=*/false, types,
-                                             from, gradientChannel(b));
+    auto recv = createTransfer<dist::RecvOp>(bucket, exchange.labels[b].parts,
+                                             types, from, gradientChannel(b));
     for (auto [c, part] : llvm::zip_equal(bucket.cells, recv.getValues()))
       received[{c, from}] = part;
   }
@@ -280,7 +311,7 @@ private:
     SmallVector<Value> parts;
     for (unsigned c : bucket.cells)
       parts.push_back(ownPart(cells[c]));
-    createTransfer<dist::SendOp>(bucket, /*isNew=*/false, parts, to,
+    createTransfer<dist::SendOp>(bucket, exchange.labels[b].parts, parts, to,
                                  gradientChannel(b));
   }
 
@@ -311,7 +342,7 @@ private:
         SmallVector<Value> sums;
         for (unsigned c : bucket.cells)
           sums.push_back(sumOf(c, group.members));
-        createTransfer<dist::SendOp>(bucket, /*isNew=*/false, sums,
+        createTransfer<dist::SendOp>(bucket, exchange.labels[b].sums, sums,
                                      cells[bucket.cells.front()].owner,
                                      gradientChannel(b));
       }
@@ -357,7 +388,7 @@ private:
     for (unsigned c : bucket.cells)
       types.push_back(cells[c].getType());
     auto recv = createTransfer<dist::RecvOp>(
-        bucket, /*isNew=*/true, types,
+        bucket, exchange.labels[b].fresh, types,
         own->relay == rank ? first.owner : own->relay, parameterChannel(b));
     for (auto [c, value] : llvm::zip_equal(bucket.cells, recv.getValues()))
       fresh[c] = value;
@@ -373,8 +404,8 @@ private:
       values.push_back(fresh[c]);
     }
     for (const RelayGroup &group : cells[bucket.cells.front()].spreads)
-      createTransfer<dist::SendOp>(bucket, /*isNew=*/true, values, group.relay,
-                                   parameterChannel(b));
+      createTransfer<dist::SendOp>(bucket, exchange.labels[b].fresh, values,
+                                   group.relay, parameterChannel(b));
   }
 
   void passUpdatesOn() {
@@ -387,8 +418,8 @@ private:
           values.push_back(fresh.at(c));
         for (int64_t member : group.members)
           if (member != rank)
-            createTransfer<dist::SendOp>(buckets[b], /*isNew=*/true, values,
-                                         member, parameterChannel(b));
+            createTransfer<dist::SendOp>(buckets[b], exchange.labels[b].fresh,
+                                         values, member, parameterChannel(b));
       }
   }
 
@@ -399,8 +430,8 @@ private:
       for (const BoxUse &use : parameter.held) {
         if (use.rank != rank)
           continue;
-        auto inside =
-            llvm::make_filter_range(cellsOf[name], [&, &use = use](unsigned c) {
+        auto inside = llvm::make_filter_range(
+            exchange.cellsOf(name), [&, &use = use](unsigned c) {
               return use.box.contains(cells[c].box);
             });
         if (llvm::all_of(inside, [&, &uses = parameter.held](unsigned c) {
@@ -476,13 +507,13 @@ private:
   /// it has been updated.
   Value assemble(StringAttr name, const Box &box, unsigned dim, Box region) {
     if (dim == box.sizes.size()) {
-      for (unsigned c : cellsOf[name])
+      for (unsigned c : exchange.cellsOf(name))
         if (cells[c].box == region)
           return fresh.lookup(c);
       return nullptr;
     }
     llvm::SetVector<std::pair<int64_t, int64_t>> spans;
-    for (unsigned c : cellsOf[name])
+    for (unsigned c : exchange.cellsOf(name))
       if (const Box &cell = cells[c].box; box.contains(cell))
         spans.insert({cell.offsets[dim], cell.sizes[dim]});
     SmallVector<std::pair<int64_t, int64_t>> sorted(spans.begin(), spans.end());
@@ -506,22 +537,20 @@ private:
     return kFirstChannel + 2 * int64_t(bucket) + 1;
   }
 
+  const Exchange &exchange;
   int64_t rank;
   func::FuncOp func;
   const Parameters &parameters;
   ArrayRef<Cell> cells;
   ArrayRef<Bucket> buckets;
-  MessageLabels &labels;
-  SmallVector<unsigned> byNeed; ///< in the order of the next forward
+  ArrayRef<unsigned> byNeed;
   OpBuilder builder;
-  StringAttr phase;
   DictionaryAttr ofPhase; ///< of most ops: nothing but the phase
 
   llvm::DenseMap<Operation *, size_t> position;
   llvm::DenseMap<StringAttr, SmallVector<het::GradientOp>> gradients;
   std::map<std::pair<unsigned, int64_t>, Value> received; // (cell, from)
   llvm::DenseMap<unsigned, Value> summed, fresh;          // by cell
-  llvm::DenseMap<StringAttr, SmallVector<unsigned>> cellsOf;
 };
 
 struct SynchronizeGradients
@@ -581,9 +610,12 @@ struct SynchronizeGradients
                          << " have channels; a larger bucket-bytes makes fewer";
       return signalPassFailure();
     }
-    MessageLabels labels;
-    for (auto &[rank, func] : programs)
-      DeviceExchange(rank, func, parameters, cells, buckets, labels).emit();
+    Exchange decided(&getContext(), parameters, cells, buckets);
+    SmallVector<std::pair<int64_t, func::FuncOp>> devices(programs.begin(),
+                                                          programs.end());
+    parallelForEach(&getContext(), devices, [&](auto &device) {
+      DeviceExchange(device.first, device.second, decided).emit();
+    });
   }
 
 private:

@@ -12,6 +12,7 @@
 #include "autohet/Passes/Schedule/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Threading.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace autohet {
@@ -34,8 +35,13 @@ struct FormKernels : autohet::impl::FormKernelsBase<FormKernels> {
         programs.push_back(func);
     for (func::FuncOp program : programs)
       foldEmpty(program.getBody().front());
-    for (func::FuncOp program : programs)
-      for (const KernelGroup &group : groupKernels(program.getBody().front()))
+    // Kernels are of all programs: only the groups are formed in parallel.
+    std::vector<std::vector<KernelGroup>> groups(programs.size());
+    parallelFor(&getContext(), 0, programs.size(), [&](size_t i) {
+      groups[i] = groupKernels(programs[i].getBody().front());
+    });
+    for (const std::vector<KernelGroup> &ofProgram : groups)
+      for (const KernelGroup &group : ofProgram)
         outline(group);
     // Constants live on in the kernels; what is read by a product, which is
     // none, a kernel of its own writes.

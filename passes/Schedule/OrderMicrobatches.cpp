@@ -23,6 +23,8 @@
 #include "ProgramEmitter.h"
 #include "autohet/Passes/Schedule/Passes.h"
 
+#include "mlir/IR/Threading.h"
+
 namespace autohet {
 #define GEN_PASS_DEF_ORDERMICROBATCHES
 #include "autohet/Passes/Schedule/Passes.h.inc"
@@ -299,13 +301,16 @@ LogicalResult ProgramEmitter::emitTraining(bool peels) {
   return emitPart(Part::Update, 0);
 }
 
-LogicalResult ProgramEmitter::emit() {
+void ProgramEmitter::begin() {
   OpBuilder builder(func);
   program = exec::ProgramOp::create(
       builder, func.getLoc(), info.getDevice(), info.getRank(), info.getWorld(),
       info.getReplica(), info.getStage(), info.getMicrobatches(),
       info.getMicrobatchSize(), info.getFirstSample(), info.getGlobalBatch(),
       DenseI64ArrayAttr());
+}
+
+LogicalResult ProgramEmitter::emit() {
   Block &body = program.getBody().emplaceBlock();
   declare.setInsertionPointToStart(&body);
 
@@ -346,7 +351,6 @@ LogicalResult ProgramEmitter::emit() {
   exec::HookOp::create(compute->builder, loc, "end", 0);
 
   declareParameters();
-  func.erase();
   return success();
 }
 
@@ -375,12 +379,24 @@ struct OrderMicrobatches
       return signalPassFailure();
     getOperation()->setAttr("exec.optimizer",
                             StringAttr::get(&getContext(), optimizer));
-    for (auto func :
-         llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+    SmallVector<func::FuncOp> functions;
+    std::vector<std::unique_ptr<ProgramEmitter>> emitters;
+    for (auto func : getOperation().getOps<func::FuncOp>())
       if (auto info =
-              func->getAttrOfType<dist::ProgramAttr>(dist::kProgramAttr))
-        if (failed(ProgramEmitter(func, info, schedule, states).emit()))
-          return signalPassFailure();
+              func->getAttrOfType<dist::ProgramAttr>(dist::kProgramAttr)) {
+        functions.push_back(func);
+        emitters.push_back(
+            std::make_unique<ProgramEmitter>(func, info, schedule, states));
+        emitters.back()->begin();
+      }
+    if (failed(failableParallelForEach(
+            &getContext(), emitters,
+            [](const std::unique_ptr<ProgramEmitter> &emitter) {
+              return emitter->emit();
+            })))
+      return signalPassFailure();
+    for (func::FuncOp func : functions)
+      func.erase();
   }
 };
 

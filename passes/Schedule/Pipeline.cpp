@@ -18,7 +18,7 @@ void autohet::buildOrderPipeline(OpPassManager &pm,
   // Products first: the transposes they need are kernels like any other.
   pm.addNestedPass<func::FuncOp>(createNormalizeMatmuls());
   // Equal transposes of one value are one.
-  pm.addPass(createCSEPass());
+  pm.addNestedPass<func::FuncOp>(createCSEPass());
   pm.addPass(createFormKernels());
   OrderMicrobatchesOptions order;
   order.schedule = options.schedule;

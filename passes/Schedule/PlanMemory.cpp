@@ -10,6 +10,8 @@
 #include "Liveness.h"
 #include "autohet/Passes/Schedule/Passes.h"
 
+#include "mlir/IR/Threading.h"
+
 namespace autohet {
 #define GEN_PASS_DEF_PLANMEMORY
 #include "autohet/Passes/Schedule/Passes.h.inc"
@@ -94,8 +96,10 @@ private:
 
 struct PlanMemory : autohet::impl::PlanMemoryBase<PlanMemory> {
   void runOnOperation() override {
-    for (auto program : getOperation().getOps<exec::ProgramOp>())
-      plan(program);
+    SmallVector<exec::ProgramOp> programs(
+        getOperation().getOps<exec::ProgramOp>());
+    parallelForEach(&getContext(), programs,
+                    [this](exec::ProgramOp program) { plan(program); });
   }
 
   void plan(exec::ProgramOp program) {

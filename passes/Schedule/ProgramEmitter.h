@@ -104,6 +104,9 @@ public:
     });
   }
 
+  /// The program, still empty, beside the function: touches the module.
+  void begin();
+  /// Fills it: touches nothing else, so that devices may be done in parallel.
   LogicalResult emit();
 
 private:

@@ -11,6 +11,7 @@
 #include "autohet/Passes/Schedule/KernelGroups.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Threading.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -208,9 +209,13 @@ FailureOr<SimProgram> autohet::simProgramOf(ModuleOp module,
       return program.emitOpError("is for device '")
              << program.getSymName() << "', which the cluster does not have";
     places.push_back(*place);
-    result.devices.push_back(
-        ProgramReader(program, cluster.kindOf(*place), kernels, detail).run());
   }
+  result.devices.resize(programs.size());
+  parallelFor(module.getContext(), 0, programs.size(), [&](size_t i) {
+    result.devices[i] =
+        ProgramReader(programs[i], cluster.kindOf(places[i]), kernels, detail)
+            .run();
+  });
   double largestLatency = 0;
   for (unsigned from : places)
     for (unsigned to : places) {

@@ -19,6 +19,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/LineIterator.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ThreadPool.h"
 #include <mutex>
 
 using namespace mlir;
@@ -47,10 +48,14 @@ static constexpr double orderingByPlacing = 2, restByOrdering = 0.4;
 static constexpr double programBytes = 1e5, mostProgramBytes = 2e9;
 
 struct FinalistJudge::Workbench {
-  explicit Workbench(const DialectRegistry &dialects)
+  Workbench(const DialectRegistry &dialects, unsigned threads)
       : context(std::make_unique<MLIRContext>(
             dialects, MLIRContext::Threading::DISABLED)) {
     context->loadAllAvailableDialects();
+    if (threads == 1)
+      return;
+    pool.emplace(llvm::hardware_concurrency(threads));
+    context->setThreadPool(*pool);
   }
   // The end of the process is near: taking half a million commands apart one
   // by one would be a tenth of what a finalist takes.
@@ -61,6 +66,8 @@ struct FinalistJudge::Workbench {
     llvm::BuryPointer(std::move(context));
   }
 
+  /// Of devices whose programs are made at a time.
+  std::optional<llvm::DefaultThreadPool> pool;
   std::unique_ptr<MLIRContext> context;
   ModelsBySize models;
   /// Of the last finalist.
@@ -232,8 +239,9 @@ LogicalResult FinalistJudge::simulatePlans() {
   double begin_s = deadline.now();
   size_t threads = chooseThreads();
   while (benches.size() < threads)
-    benches.push_back(
-        std::make_unique<Workbench>(context.getDialectRegistry()));
+    benches.push_back(std::make_unique<Workbench>(
+        context.getDialectRegistry(),
+        std::max<unsigned>(1, options.planner.threads / threads)));
   struct Outcome {
     LogicalResult result = success();
     KeptDiagnostics said;

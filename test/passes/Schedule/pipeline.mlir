@@ -5,6 +5,12 @@
 // RUN:   > %t.8
 // RUN: FileCheck %s < %t.8
 //
+// Devices are done in parallel: no program depends on how many at a time.
+// RUN: autohet-opt %s --mlir-disable-threading \
+// RUN:   --pass-pipeline='builtin.module(autohet-plan{stages="8x2:embed@n0/0,block0@n0/1,head@n0/2"},autohet-schedule{optimizer=adamw})' \
+// RUN:   > %t.one
+// RUN: cmp %t.8 %t.one
+//
 // A program's size does not depend on the number of microbatches.
 // RUN: autohet-opt %s \
 // RUN:   --pass-pipeline='builtin.module(autohet-plan{stages="1024x2:embed@n0/0,block0@n0/1,head@n0/2"},autohet-schedule{optimizer=adamw})' \
