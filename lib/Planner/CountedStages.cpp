@@ -24,11 +24,11 @@ double IntervalProgram::countStages(StageTables &tables,
     if (depth > 1 && (llvm::isPowerOf2_32(depth) ||
                       (depth % 3 == 0 && llvm::isPowerOf2_32(depth / 3))))
       boundPrefixes(tables, inFlightAt(depth));
-    furthest.clear();
-    earliest.clear();
-    for (unsigned variant = 0; variant < variants; ++variant) {
-      furthest.push_back(tables.furthestEnds(variant, inFlightAt(depth)));
-      earliest.push_back(tables.earliestBegins(variant, inFlightAt(depth)));
+    furthest.resize(variants);
+    earliest.resize(variants);
+    for (unsigned variant : useful) {
+      furthest[variant] = tables.furthestEnds(variant, inFlightAt(depth));
+      earliest[variant] = tables.earliestBegins(variant, inFlightAt(depth));
     }
     layers.emplace_back((units + 1) * groups * 2, State{never, 0, 0, 0, false});
     bool isAny = false;
@@ -89,7 +89,8 @@ bool IntervalProgram::extend(StageTables &tables, unsigned depth,
   rests.clear();
   for (unsigned group = 0; group < groups; ++group)
     rests.push_back(restOf(tables, depth, end, group));
-  for (auto [index, variant] : llvm::enumerate(tables.variants())) {
+  for (unsigned index : useful) {
+    const StageTables::Variant &variant = tables.variants()[index];
     const Rest &rest = rests[variant.group];
     for (bool had : {false, true}) {
       // With the longest stage behind, the rest has none, and the other way.

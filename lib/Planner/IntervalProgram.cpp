@@ -13,6 +13,8 @@ static constexpr double never = std::numeric_limits<double>::infinity();
 // So much of its charge a short stage behind the longest one may make up for;
 // what is left keeps bounds without stages from being too low.
 static constexpr double usedCharge = 0.75, mostUsedCharge = 0.98;
+// Sums differ in their last bits.
+static constexpr double same = 1 + 1e-12;
 
 IntervalProgram::IntervalProgram(const TemplateSpace &space,
                                  int64_t globalBatch,
@@ -25,7 +27,7 @@ IntervalProgram::IntervalProgram(const TemplateSpace &space,
   }
 }
 
-void IntervalProgram::start(const StageTables &tables,
+void IntervalProgram::start(StageTables &tables,
                             const TemplateSearch::Interval &interval,
                             const Objective &objective) {
   low_s = interval.low_s;
@@ -47,7 +49,9 @@ void IntervalProgram::start(const StageTables &tables,
   cheapestCharge = never;
   charges.clear();
   charge_s.clear();
+  shortest_s.clear();
   for (const StageTables::Variant &variant : tables.variants()) {
+    shortest_s.push_back(variant.shortestUnit_s);
     charges.push_back(microbatches * shapePrices[variant.shape]);
     charge_s.push_back(objective.microbatch_s * charges.back());
     cheapestCharge = std::min(cheapestCharge, charges.back());
@@ -62,6 +66,9 @@ void IntervalProgram::start(const StageTables &tables,
   for (double charge : charges)
     costs.push_back(
         costsOf(objective.microbatch_s * charge, isAdaptive ? charge : 0));
+  extremes.resize(variants);
+  for (unsigned index = 0; index < variants; ++index)
+    extremes[index] = tables.extremeTimes(index, low_s, high_s);
 }
 
 // `charge_s` is a stage's at the least period, which grows by `chargeSlope`
@@ -171,7 +178,8 @@ bool IntervalProgram::findFewestBehind(StageTables &tables) {
   unsigned reached = units;
   for (unsigned depth = 1; reached > 0; ++depth) {
     unsigned next = reached;
-    for (auto [index, variant] : llvm::enumerate(tables.variants())) {
+    for (unsigned index : useful) {
+      const StageTables::Variant &variant = tables.variants()[index];
       llvm::ArrayRef<uint16_t> furthest =
           tables.furthestEnds(index, inFlightAt(depth));
       for (unsigned begin = reached; begin-- > 0;) {
@@ -194,7 +202,8 @@ bool IntervalProgram::findFewestBehind(StageTables &tables) {
 void IntervalProgram::findEarliestBegins(StageTables &tables,
                                          int64_t inFlight) {
   earliestBegins.resize(variants * (units + 1));
-  for (auto [index, variant] : llvm::enumerate(tables.variants())) {
+  for (unsigned index : useful) {
+    const StageTables::Variant &variant = tables.variants()[index];
     uint16_t *earliest = &earliestBegins[index * (units + 1)];
     const double *total_s = variant.total_s.data();
     llvm::ArrayRef<uint16_t> furthest, begins;
@@ -221,12 +230,11 @@ void IntervalProgram::findEarliestBegins(StageTables &tables,
 
 void IntervalProgram::boundFluid(const StageTables &tables) {
   std::vector<double> factors;
-  for (auto [index, variant] : llvm::enumerate(tables.variants())) {
+  for (unsigned index = 0; index < variants; ++index) {
     double factor = never;
     // Costs are linear between these times.
-    for (double time : {std::min(variant.shortestUnit_s, high_s),
-                        std::min(low_s, high_s), high_s}) {
-      double cost = std::min(costBefore(index, time), costBehind(index, time));
+    for (double time : extremes[index].all()) {
+      double cost = leastCost(index, time);
       if (cost <= 0)
         factor = 0;
       else if (time > 0)
@@ -241,6 +249,47 @@ void IntervalProgram::boundFluid(const StageTables &tables) {
   fluid_s[units] = 0;
   for (unsigned unit = units; unit-- > 0;)
     fluid_s[unit] = fluid_s[unit + 1] + kind_s[tables.kindOf(unit)];
+
+  // Units cost so much on any variants, of a second on this one at most.
+  dearest.assign(variants, -1);
+  for (unsigned kind = 0; kind < tables.kindCount(); ++kind)
+    for (auto [most, time] : llvm::zip_equal(dearest, tables.kindSeconds(kind)))
+      if (time <= high_s * same)
+        most = std::max(most, time > 0 ? kind_s[kind] / time : 0);
+  // A transfer may set the pace, or messages be a part of stages.
+  leastEnd_s = -longestPart * high_s;
+  if (!overlap || tables.longestTransferPeriod() >= low_s)
+    return;
+  leastEnd_s = never;
+  for (unsigned index = 0; index < variants; ++index)
+    leastEnd_s = std::min(leastEnd_s, moreThanFluid(index, /*isLongest=*/true));
+}
+
+/// What the stages of a variant cost more than their units do on any variants.
+double IntervalProgram::moreThanFluid(unsigned variant, bool isLongest) const {
+  double least = never;
+  if (dearest[variant] >= 0)
+    for (double time :
+         isLongest ? extremes[variant].longOnes() : extremes[variant].all()) {
+      double cost = isLongest ? costs[variant].longest.at(time)
+                              : leastCost(variant, time);
+      least = std::min(least, cost - dearest[variant] * time);
+    }
+  return least;
+}
+
+// The other stages of a template cost no less than their units, so most
+// variants are out of the question. False where all are.
+bool IntervalProgram::findUseful() {
+  useful.clear();
+  double room_s = best_s - fluid_s[0];
+  // Sums differ in their last bits.
+  room_s += (same - 1) * (std::abs(best_s) + std::abs(fluid_s[0]));
+  for (unsigned index = 0; index < variants; ++index)
+    if (moreThanFluid(index, false) + leastEnd_s < room_s ||
+        (overlap && moreThanFluid(index, true) < room_s))
+      useful.push_back(index);
+  return !useful.empty();
 }
 
 /// Of the seconds of a unit on the variants that may have it, each at a price,
@@ -250,7 +299,7 @@ double IntervalProgram::leastOnAny(const StageTables &tables, unsigned kind,
                                    llvm::ArrayRef<double> factors) const {
   double least = never;
   for (auto [time, factor] : llvm::zip_equal(tables.kindSeconds(kind), factors))
-    if (time <= high_s * (1 + 1e-12))
+    if (time <= high_s * same)
       least = std::min(least, time * factor);
   return least;
 }
@@ -261,7 +310,7 @@ double IntervalProgram::leastOnAny(const StageTables &tables, unsigned kind,
 // which it is a large part of where there are few microbatches. All but the
 // first one take at least that part of all which it is of the fewest that there
 // may be.
-double IntervalProgram::fluidBound(const StageTables &tables,
+double IntervalProgram::fluidBound(StageTables &tables,
                                    const TemplateSearch::Interval &interval,
                                    double cutoff_s) {
   if (shortestPeriod(tables) > interval.high_s * (1 + 1e-9))
@@ -274,7 +323,7 @@ double IntervalProgram::fluidBound(const StageTables &tables,
   if (bound >= cutoff_s)
     return bound;
   boundFluid(tables);
-  bound = std::max(bound, fluid_s[0] + fixed_s - longestPart * high_s);
+  bound = std::max(bound, fluid_s[0] + fixed_s + leastEnd_s);
   if (!overlap || longestPart == 0)
     return bound;
   double fewest = replicaCharge;
@@ -299,7 +348,7 @@ double IntervalProgram::leastOf(StageTables &tables,
   start(tables, interval, objective);
   boundFluid(tables);
   best_s = cutoff - fixed_s;
-  if (!findFewestBehind(tables))
+  if (!findUseful() || !findFewestBehind(tables))
     return never;
   boundPrefixes(tables, inFlightAt(1));
   if (before(units, true) >= best_s)
@@ -333,7 +382,8 @@ void IntervalProgram::boundPrefixes(StageTables &tables, int64_t inFlight) {
   windows.resize(variants);
   windowRoom.resize(std::max<size_t>(windowRoom.size(), 5 * variants * units));
   SlidingMinimum::Entry *room = windowRoom.data();
-  for (auto [variant, made] : llvm::enumerate(tables.variants())) {
+  for (unsigned variant : useful) {
+    const StageTables::Variant &made = tables.variants()[variant];
     Window &window = windows[variant];
     window.total_s = made.total_s.data();
     window.earliest = &earliestBegins[variant * (units + 1)];
@@ -352,7 +402,7 @@ void IntervalProgram::boundPrefixes(StageTables &tables, int64_t inFlight) {
   }
   for (unsigned end = 1; end <= units; ++end) {
     bool isAny = false;
-    for (unsigned variant = 0; variant < variants; ++variant)
+    for (unsigned variant : useful)
       isAny |= extendPrefix(tables, end, variant);
     // A stage that ends later would begin in one of the windows.
     if (!isAny)
@@ -459,7 +509,7 @@ void IntervalProgram::passPrefixOn(const StageTables &tables, unsigned cut) {
   for (unsigned from = 0; from < groups; ++from)
     for (bool had : {false, true}) {
       double cost = prefixAt(cut, from, had).cost_s;
-      if (cost + fluid_s[cut] - (had ? 0 : longestPart * high_s) >= best_s)
+      if (cost + fluid_s[cut] + (had ? 0 : leastEnd_s) >= best_s)
         continue;
       for (unsigned to = 0; to < groups; ++to) {
         const PassSeconds &transfer = tables.transfer(cut, from, to);

@@ -60,7 +60,7 @@ public:
 
   /// A bound without stages: the best mixture of rates, or some bound beyond
   /// `cutoff_s`. Infinity where no template of all devices is so fast.
-  double fluidBound(const StageTables &tables,
+  double fluidBound(StageTables &tables,
                     const TemplateSearch::Interval &interval, double cutoff_s);
 
   /// A bound of all costs below `cutoff_s`, or infinity. Fills in the stages of
@@ -141,8 +141,7 @@ private:
     double transfer_s[2];
   };
 
-  void start(const StageTables &tables,
-             const TemplateSearch::Interval &interval,
+  void start(StageTables &tables, const TemplateSearch::Interval &interval,
              const Objective &objective);
   double leastOf(StageTables &tables, const TemplateSearch::Interval &interval,
                  const Objective &objective, double cutoff,
@@ -156,6 +155,8 @@ private:
                   const std::vector<TemplateStage> &stages) const;
   double shortestPeriod(const StageTables &tables);
   void boundFluid(const StageTables &tables);
+  bool findUseful();
+  double moreThanFluid(unsigned variant, bool isLongest) const;
   double leastOnAny(const StageTables &tables, unsigned kind,
                     llvm::ArrayRef<double> factors) const;
   void chooseEnds(const StageTables &tables, double usedCharge);
@@ -168,6 +169,12 @@ private:
     return (time < low_s ? costs[variant].shortOneBehind
                          : costs[variant].longOneBehind)
         .at(time);
+  }
+  /// Of a stage that may be anywhere but behind its last one's end. The first
+  /// unit, which may be short, is not behind another.
+  double leastCost(unsigned variant, double time) const {
+    return std::min(costBefore(variant, time),
+                    costBehind(variant, std::max(time, shortest_s[variant])));
   }
   /// Of a transfer that sets the pace.
   double costOfLongest(const PassSeconds &transfer, double period) const {
@@ -268,13 +275,22 @@ private:
   /// Of the time behind the longest stage, whose forward is no longer than
   /// that: see chooseEnds().
   double bothEnds = 1, oneEnd = 0, forward_s = 0;
-  std::vector<double> charges;   ///< of each variant, in microbatches
-  std::vector<double> charge_s;  ///< the same at the price of one
-  std::vector<StageCosts> costs; ///< of each variant
+  std::vector<double> charges;    ///< of each variant, in microbatches
+  std::vector<double> shortest_s; ///< of each variant: but for the first unit
+  std::vector<double> charge_s;   ///< the same at the price of one
+  std::vector<StageCosts> costs;  ///< of each variant
   std::vector<std::pair<const StageTables *, double>> shortestPeriods;
   /// What units [unit, …) cost at least, in any stages.
   std::vector<double> fluid_s;
   std::vector<double> kind_s; ///< of a unit of each kind
+  /// Of each variant.
+  std::vector<StageTables::ExtremeTimes> extremes;
+  /// Of each variant: see moreThanFluid(). Below 0: no unit fits.
+  std::vector<double> dearest;
+  /// What the longest stage or transfer costs more than its units, at least.
+  double leastEnd_s = 0;
+  /// Variants whose stages may be in a template below the best one.
+  std::vector<unsigned> useful;
 
   /// Stages behind a stage that ends at a unit, at least.
   std::vector<unsigned> fewestBehind;

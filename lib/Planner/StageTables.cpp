@@ -90,10 +90,12 @@ StageTables::StageTables(const TemplateSpace &space, int64_t microbatchSize)
   for (const PassSeconds &transfer : transfers)
     longestTransfer_s = std::max(longestTransfer_s, transfer.total());
   longest_s += longestTransfer_s;
+  longestTransferPeriod_s = *llvm::max_element(periods);
   inFlights.resize(allVariants.size());
   furthest.resize(allVariants.size());
   nearest.resize(allVariants.size());
   earliest.resize(allVariants.size());
+  times_s.resize(allVariants.size());
   rest_s.assign(allVariants.size() * (count + 1), -1);
 }
 
@@ -133,6 +135,47 @@ void StageTables::findForwardPart(Variant &variant) const {
       variant.largestPart = std::max(variant.largestPart, forward / total);
     variant.excess_s += std::max(0.0, forward - variant.part * total);
   }
+}
+
+StageTables::ExtremeTimes
+StageTables::extremeTimes(unsigned variant, double low_s, double high_s) {
+  // Sums of the same units differ in their last bits.
+  constexpr double same = 1 + 1e-12;
+  std::vector<double> &known = times_s[variant];
+  if (known.empty()) {
+    const std::vector<double> &total_s = allVariants[variant].total_s;
+    for (unsigned begin = 0; begin < count; ++begin) {
+      // Layers repeat: so may the stage that begins with the last such unit.
+      unsigned last = begin;
+      while (last > 0 && kinds[last - 1] != kinds[begin])
+        --last;
+      bool isRepeated = last > 0;
+      unsigned apart = begin - last + 1;
+      for (unsigned end = begin + 1; end <= count; ++end) {
+        isRepeated = isRepeated && kinds[end - 1] == kinds[end - 1 - apart];
+        if (!isRepeated)
+          known.push_back(total_s[end] - total_s[begin]);
+      }
+    }
+    llvm::sort(known);
+    known.erase(
+        llvm::unique(known, [](double a, double b) { return b <= a * same; }),
+        known.end());
+  }
+  auto behind = llvm::upper_bound(known, high_s * same);
+  auto firstLong = std::lower_bound(known.begin(), behind, low_s);
+  ExtremeTimes found;
+  auto add = [&](unsigned &number, auto first, auto last) {
+    if (first == last)
+      return;
+    double *place = found.times_s + found.shortCount;
+    place[0] = *first;
+    place[1] = last[-1];
+    number = 2;
+  };
+  add(found.shortCount, known.begin(), firstLong);
+  add(found.longCount, firstLong, behind);
+  return found;
 }
 
 double StageTables::longestForward(double stage_s) const {

@@ -29,6 +29,19 @@ public:
     double largestPart = 0, part = 0, excess_s = 0;
   };
 
+  /// Of stages, in seconds.
+  struct ExtremeTimes {
+    double times_s[4] = {};
+    unsigned shortCount = 0, longCount = 0;
+
+    llvm::ArrayRef<double> all() const {
+      return llvm::ArrayRef(times_s, shortCount + longCount);
+    }
+    llvm::ArrayRef<double> longOnes() const {
+      return all().drop_front(shortCount);
+    }
+  };
+
   StageTables(const TemplateSpace &space, int64_t microbatchSize);
 
   llvm::ArrayRef<Variant> variants() const { return allVariants; }
@@ -83,6 +96,11 @@ public:
   /// What a step takes beside the pipeline if units [0, end) are the first
   /// stage, at least.
   double restSeconds(unsigned variant, unsigned end);
+  /// Of a variant's stages of less than `low_s` the shortest and the longest
+  /// one, and of those from there up to `high_s`, where there are such.
+  ExtremeTimes extremeTimes(unsigned variant, double low_s, double high_s);
+  /// As transferPeriod(), at any cut.
+  double longestTransferPeriod() const { return longestTransferPeriod_s; }
   /// No stage of up to so many seconds has a longer forward.
   double longestForward(double stage_s) const;
   /// The shortest and the longest period that make sense.
@@ -98,7 +116,7 @@ private:
   const TemplateSpace &space;
   int64_t microbatchSize;
   unsigned count, groups = 1;
-  double shortest_s = 0, longest_s = 0;
+  double shortest_s = 0, longest_s = 0, longestTransferPeriod_s = 0;
   std::vector<Variant> allVariants;
   std::vector<unsigned> kinds;     ///< of each unit
   std::vector<unsigned> kindSizes; ///< of each kind
@@ -113,6 +131,8 @@ private:
   /// Of each variant, by microbatches in flight; empty: not asked yet.
   std::vector<std::vector<std::vector<uint16_t>>> furthest, nearest, earliest;
   std::vector<double> rest_s; ///< below 0: not asked yet
+  /// Of each variant: of all stages, by rising time; empty: not asked yet.
+  std::vector<std::vector<double>> times_s;
 };
 
 } // namespace autohet

@@ -32,7 +32,7 @@ double IntervalProgram::exactBound(StageTables &tables,
     return 0;
   boundFluid(tables);
   best_s = cutoff_s - fixed_s;
-  if (!findFewestBehind(tables))
+  if (!findUseful() || !findFewestBehind(tables))
     return never;
   boundPrefixes(tables, inFlightAt(1));
   if (before(units, true) >= best_s)
@@ -97,7 +97,8 @@ bool IntervalProgram::addStages(StageTables &tables, unsigned end,
   made.behind = behind;
   made.depth = rest.depth + 1;
   bool had = rest.has_longest;
-  for (auto [index, variant] : llvm::enumerate(tables.variants())) {
+  for (unsigned index : useful) {
+    const StageTables::Variant &variant = tables.variants()[index];
     if (variant.group != group ||
         rest.cost_s + beforeBy(end, index, !had) >= best_s)
       continue;
