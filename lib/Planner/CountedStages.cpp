@@ -8,22 +8,29 @@
 #include "IntervalProgram.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MathExtras.h"
 #include <algorithm>
 
 namespace autohet {
 
 static constexpr double never = std::numeric_limits<double>::infinity();
+// The first program looks at a stage of each variant and end for as long as the
+// second one at so many.
+static constexpr size_t looksPerStage = 20;
 
 double IntervalProgram::countStages(StageTables &tables,
                                     std::vector<TemplateStage> &stages) {
   bestDepth = 0;
+  tried = 0;
+  const size_t lookedAt = looksPerStage * units * useful.size();
   layers.assign(1, {});
+  leastAt_s.assign((units + 1) * groups * 2, never);
   for (unsigned depth = 1; depth <= units; ++depth) {
-    // Deeper, memory for more microbatches is needed: look again.
-    if (depth > 1 && (llvm::isPowerOf2_32(depth) ||
-                      (depth % 3 == 0 && llvm::isPowerOf2_32(depth / 3))))
+    // Deeper, memory for more microbatches is needed: look again, for no longer
+    // than stages have taken since.
+    if (tried > lookedAt) {
       boundPrefixes(tables, inFlightAt(depth));
+      tried = 0;
+    }
     furthest.resize(variants);
     earliest.resize(variants);
     for (unsigned variant : useful) {
@@ -92,28 +99,36 @@ bool IntervalProgram::extend(StageTables &tables, unsigned depth,
   for (unsigned index : useful) {
     const StageTables::Variant &variant = tables.variants()[index];
     const Rest &rest = rests[variant.group];
+    const unsigned first = earliest[index][end];
     for (bool had : {false, true}) {
       // With the longest stage behind, the rest has none, and the other way.
       if (rest.cost_s[had] + beforeBy(end, index, !had) >= best_s)
         continue;
-      double cost = rest.cost_s[had];
-      double room = high_s - rest.transfer_s[had];
-      for (unsigned begin = end; begin-- > earliest[index][end];) {
-        double time = variant.total_s[end] - variant.total_s[begin];
-        if (time > room)
+      const double rest_s = rest.cost_s[had], best = best_s;
+      const double transfer_s = rest.transfer_s[had];
+      const double *total_s = variant.total_s.data(), end_s = total_s[end];
+      const uint16_t *ends = furthest[index].data();
+      auto extendTo = [&](unsigned begin, bool has, double cost) {
+        if (cost + before(begin, !has) < best)
+          isAny |=
+              reach(tables, depth, begin, index, had, has, cost, rest, end);
+      };
+      unsigned begin = end;
+      for (; begin > first; --begin) {
+        double time = end_s - total_s[begin - 1];
+        if (time > high_s - transfer_s)
           break;
-        if (furthest[index][begin] < end)
+        if (ends[begin - 1] < end)
           continue;
-        if (had)
-          isAny |= reach(tables, depth, begin, index, had, true,
-                         cost + costBefore(index, time), rest, end);
-        else if (time + rest.transfer_s[had] >= low_s)
-          isAny |= reach(tables, depth, begin, index, had, true,
-                         cost + costs[index].longest.at(time), rest, end);
-        if (!had)
-          isAny |= reach(tables, depth, begin, index, had, false,
-                         cost + costBehind(index, time), rest, end);
+        if (had) {
+          extendTo(begin - 1, true, rest_s + costBefore(index, time));
+          continue;
+        }
+        if (time + transfer_s >= low_s)
+          extendTo(begin - 1, true, rest_s + costs[index].longest.at(time));
+        extendTo(begin - 1, false, rest_s + costBehind(index, time));
       }
+      tried += end - begin;
     }
   }
   return isAny;
@@ -123,12 +138,15 @@ bool IntervalProgram::reach(StageTables &tables, unsigned depth, unsigned begin,
                             unsigned variant, bool had, bool has, double cost,
                             const Rest &rest, unsigned end) {
   if (begin > 0) {
-    if (cost + before(begin, !has) >= best_s)
+    unsigned group = tables.variants()[variant].group;
+    // With fewer stages behind, no stage in front needs more memory.
+    double &least = leastAt_s[(begin * groups + group) * 2 + has];
+    if (cost >= least)
       return false;
-    State &place = stateAt(depth, begin, tables.variants()[variant].group, has);
-    if (cost < place.cost_s)
-      place = {cost, static_cast<uint16_t>(end), static_cast<uint16_t>(variant),
-               rest.group[had], rest.had_longest[had]};
+    least = cost;
+    stateAt(depth, begin, group, has) = {
+        cost, static_cast<uint16_t>(end), static_cast<uint16_t>(variant),
+        rest.group[had], rest.had_longest[had]};
     return true;
   }
   if (!has || cost >= best_s)

@@ -377,6 +377,7 @@ void IntervalProgram::boundPrefixes(StageTables &tables, int64_t inFlight) {
   prefixes.assign((units + 1) * groups * 2, {never, 0, 0, false});
   arrivals.assign((units + 1) * groups * 2, {never, 0, false});
   before_s.assign((units + 1) * 2, never);
+  before(0, false) = 0;
   beforeBy_s.assign((units + 1) * variants * 2, never);
   findEarliestBegins(tables, inFlight);
   windows.resize(variants);

@@ -322,6 +322,9 @@ private:
   std::vector<std::vector<State>> layers; ///< by the number of stages
   double best_s = 0;
   unsigned bestDepth = 0;
+  /// As State::cost_s, of as many stages as were counted so far or fewer.
+  std::vector<double> leastAt_s;
+  size_t tried = 0; ///< stages since units in front were looked at
   State first = {};
 
   std::vector<Label> labels;
