@@ -143,8 +143,9 @@ void ReplicaSearch::cut(const Rows &rows, int64_t microbatchSize,
   problem.memory = [&](unsigned worker, unsigned begin, unsigned end) {
     int64_t inFlight =
         costs.hasBackward() ? rows.size() - worker : kForwardOnlyInFlight;
-    return ranges.memory(begin, end, largestShare[worker], microbatchSize,
-                         inFlight, owned);
+    return ranges
+        .memory(begin, end, largestShare[worker], microbatchSize, owned)
+        .bytes(inFlight);
   };
 
   for (StageFrontEntry &entry : solveStageFront(problem)) {

@@ -77,28 +77,36 @@ UnitRanges::UnitRanges(const CostModel &costs)
   }
 }
 
-double UnitRanges::memory(unsigned begin, unsigned end, double share,
-                          int64_t microbatchSize, int64_t inFlight,
-                          double owned, Keeping keeping) const {
+UnitRanges::Memory UnitRanges::memory(unsigned begin, unsigned end,
+                                      double share, int64_t microbatchSize,
+                                      double owned, Keeping keeping) const {
   const Range &range = at(begin, end);
-  double samples = static_cast<double>(microbatchSize);
-  double held = samples * static_cast<double>(inFlight);
+  Memory memory;
+  memory.keeping = keeping;
+  memory.samples = static_cast<double>(microbatchSize);
   double trained = hasGradients ? range.trained.of(share) : 0;
-  double activations = range.activations.of(share) * samples *
-                       static_cast<double>(keptMicrobatches(keeping, inFlight));
-  double moved = range.received * held, exchanged = 0;
+  memory.held = range.parameters.of(share) + trained +
+                stateFactor * ownedBytes(begin, end, share, owned, mostRanks);
+  memory.activations = range.activations.of(share) * memory.samples;
+  memory.received = range.received;
   if (hasBackward) {
-    moved += samples * (kSlotsBesideReceived * range.received +
-                        kSlotsOfSent * range.sent);
+    memory.slots = memory.samples * (kSlotsBesideReceived * range.received +
+                                     kSlotsOfSent * range.sent);
     // Who owns less has less of both together, unless state is smaller.
     if (owned > 0 && stateFactor >= 1)
-      exchanged = exchangeBytes(trained * (1 - owned), activations, inFlight);
+      memory.contributions = trained * (1 - owned);
   }
-  return range.parameters.of(share) + trained +
-         stateFactor * ownedBytes(begin, end, share, owned, mostRanks) +
-         activations + moved + exchanged +
-         std::max(range.workspace.of(share) * samples,
-                  range.gradient_workspace.of(share));
+  memory.workspace = std::max(range.workspace.of(share) * memory.samples,
+                              range.gradient_workspace.of(share));
+  return memory;
+}
+
+double UnitRanges::Memory::bytes(int64_t inFlight) const {
+  double kept =
+      activations * static_cast<double>(keptMicrobatches(keeping, inFlight));
+  return held + kept +
+         (received * (samples * static_cast<double>(inFlight)) + slots) +
+         exchangeBytes(contributions, kept, inFlight) + workspace;
 }
 
 double UnitRanges::allParameterBytes() const {

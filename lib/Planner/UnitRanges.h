@@ -17,10 +17,23 @@ public:
   explicit UnitRanges(const CostModel &costs);
 
   unsigned unitCount() const { return count; }
+  /// Of some units: all that does not depend on how many microbatches are in
+  /// flight, since that is asked for several numbers of them.
+  struct Memory {
+    Keeping keeping = Keeping::All;
+    double samples = 0;                ///< of a microbatch
+    double held = 0;                   ///< parameters, gradients and state
+    double activations = 0, slots = 0; ///< of a microbatch
+    double received = 0;               ///< of a sample
+    double contributions = 0;          ///< of others' gradients
+    double workspace = 0;
+
+    double bytes(int64_t inFlight) const;
+  };
   /// As CostModel::memory() of these units, at best: whoever holds `owned` of
   /// the state gets contributions for it.
-  double memory(unsigned begin, unsigned end, double share,
-                int64_t microbatchSize, int64_t inFlight, double owned,
+  Memory memory(unsigned begin, unsigned end, double share,
+                int64_t microbatchSize, double owned,
                 Keeping keeping = Keeping::All) const;
   /// Of parameters that have a gradient, on a rank of this share.
   double trainedBytes(unsigned begin, unsigned end, double share) const {

@@ -160,21 +160,19 @@ int64_t UnitTableCosts::mostInFlight(const StageQuery &stage,
     double room =
         memoryFraction *
         machines().kinds[classes()[part.machine_class].kind].memory_bytes;
-    auto need = [&](int64_t inFlight) {
-      return ranges->memory(stage.begin, stage.end, share,
-                            stage.microbatch_size, inFlight, owned,
-                            stage.keeping);
-    };
+    UnitRanges::Memory need =
+        ranges->memory(stage.begin, stage.end, share, stage.microbatch_size,
+                       owned, stage.keeping);
     if (!hasBackward()) {
       // Nothing is kept, however many stages are behind.
-      if (need(kForwardOnlyInFlight) > room)
+      if (need.bytes(kForwardOnlyInFlight) > room)
         return 0;
       continue;
     }
-    if (need(1) > room)
+    if (need.bytes(1) > room)
       return 0;
     // From two on, each takes as much.
-    double two = need(2), more = need(3) - two;
+    double two = need.bytes(2), more = need.bytes(3) - two;
     if (two > room)
       most = 1;
     else if (more > 0)
