@@ -16,6 +16,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 
 namespace autohet {
@@ -48,6 +49,8 @@ namespace {
 
 // Subsets beyond this many are represented by the fastest devices only.
 constexpr size_t maxSubsets = 2000;
+// So many are compared before the first one is judged.
+constexpr size_t firstGrids = 64;
 
 class SymmetricSearch {
 public:
@@ -55,18 +58,34 @@ public:
       : costs(costs), judge(judge), options(judge.plannerOptions()),
         layers(findLayers(costs.units())), classes(costs) {}
 
+  // Grids are judged by rising bounds, so that a good one leaves most of the
+  // others out; a few of them first, since there may be a deadline.
   void run() {
+    size_t most = firstGrids;
     for (const std::vector<unsigned> &subset : subsets())
       for (const std::vector<unsigned> &order : arrangements(subset)) {
         unsigned count = order.size();
         for (unsigned dp = 1; dp <= count; ++dp)
           for (unsigned tp = 1; dp * tp <= count; ++tp)
             if (count % (dp * tp) == 0 && !judge.mustEnd())
-              tryGrid(order, dp, count / (dp * tp), tp);
+              addGrids(order, dp, count / (dp * tp), tp);
+        if (grids.size() >= most) {
+          tryGrids();
+          most *= 2;
+        }
       }
+    tryGrids();
   }
 
 private:
+  struct Grid {
+    double bound_s = 0;
+    std::vector<unsigned> order; ///< devices, row by row
+    unsigned dp = 1, pp = 1, tp = 1;
+    int64_t microbatch_size = 1;
+    bool is_first_longer = false, is_interleaved = false;
+  };
+
   std::vector<std::vector<unsigned>> subsets() const {
     ClassCounts all = classes.counts();
     size_t number = 1;
@@ -116,8 +135,8 @@ private:
     return {subset, sortedByRate(subset, false), sortedByRate(subset, true)};
   }
 
-  void tryGrid(llvm::ArrayRef<unsigned> order, unsigned dp, unsigned pp,
-               unsigned tp) {
+  void addGrids(llvm::ArrayRef<unsigned> order, unsigned dp, unsigned pp,
+                unsigned tp) {
     unsigned layerCount = layers.layers.size();
     // A model without layers can only be replicated or divided.
     if (pp > std::max(1u, layerCount))
@@ -137,53 +156,64 @@ private:
           if ((layerCount % pp == 0 && !isFirstLonger) ||
               ((dp == 1 || pp == 1) && isInterleaved))
             continue;
-          ResolvedPlan plan =
-              makeGrid(order, dp, pp, tp, isFirstLonger, isInterleaved);
-          for (ResolvedReplica &replica : plan.replicas) {
-            replica.microbatch_size = size;
-            replica.microbatches = options.global_batch / samples;
-          }
-          tryPlan(std::move(plan));
+          Grid grid = {0,    order.vec(),   dp,           pp, tp,
+                       size, isFirstLonger, isInterleaved};
+          grid.bound_s = lowerBound(makeGrid(grid));
+          if (grid.bound_s < judge.bestSeconds())
+            grids.push_back(std::move(grid));
         }
     }
   }
 
-  ResolvedPlan makeGrid(llvm::ArrayRef<unsigned> order, unsigned dp,
-                        unsigned pp, unsigned tp, bool isFirstLonger,
-                        bool isInterleaved) const {
+  ResolvedPlan makeGrid(const Grid &grid) const {
     llvm::SmallVector<int64_t> sizes =
-        splitExtentEvenly(layers.layers.size(), pp);
-    if (!isFirstLonger)
+        splitExtentEvenly(layers.layers.size(), grid.pp);
+    if (!grid.is_first_longer)
       std::reverse(sizes.begin(), sizes.end());
     ResolvedPlan plan;
-    for (unsigned r = 0; r < dp; ++r) {
+    for (unsigned r = 0; r < grid.dp; ++r) {
       ResolvedReplica &replica = plan.replicas.emplace_back();
+      replica.microbatch_size = grid.microbatch_size;
+      replica.microbatches =
+          options.global_batch / (grid.microbatch_size * grid.dp);
       unsigned layer = 0;
-      for (unsigned s = 0; s < pp; ++s) {
+      for (unsigned s = 0; s < grid.pp; ++s) {
         ResolvedStage &stage = replica.stages.emplace_back();
         if (s == 0)
           stage.units = layers.before;
         for (int64_t i = 0; i < sizes[s]; ++i)
           llvm::append_range(stage.units, layers.layers[layer++]);
-        if (s + 1 == pp)
+        if (s + 1 == grid.pp)
           llvm::append_range(stage.units, layers.after);
-        unsigned row = isInterleaved ? s * dp + r : r * pp + s;
-        stage.devices = order.slice(row * tp, tp).vec();
-        stage.weights.assign(tp, 1);
+        unsigned row = grid.is_interleaved ? s * grid.dp + r : r * grid.pp + s;
+        stage.devices =
+            llvm::ArrayRef(grid.order).slice(row * grid.tp, grid.tp).vec();
+        stage.weights.assign(grid.tp, 1);
       }
     }
     return plan;
   }
 
+  /// As of the cost model. Few rows of devices are in many grids.
+  PassSeconds stageSeconds(const ResolvedStage &stage, int64_t size) {
+    std::vector<PassSeconds> &known = unitSeconds[{stage.devices, size}];
+    if (known.empty())
+      for (unsigned unit = 0; unit < costs.units().units.size(); ++unit)
+        known.push_back(costs.unitSeconds(unit, stage, size));
+    PassSeconds sum;
+    for (unsigned unit : stage.units)
+      sum += known[unit];
+    return sum;
+  }
+
   // A stage computes all microbatches, after the first one's way to it and
   // before the last one's way back.
-  double lowerBound(const ResolvedPlan &plan) const {
+  double lowerBound(const ResolvedPlan &plan) {
     double bound = 0;
     for (const ResolvedReplica &replica : plan.replicas) {
       double before = 0;
       for (const ResolvedStage &stage : replica.stages) {
-        double seconds =
-            costs.stageSeconds(stage, replica.microbatch_size).total();
+        double seconds = stageSeconds(stage, replica.microbatch_size).total();
         bound = std::max(bound, before + seconds * static_cast<double>(
                                                        replica.microbatches));
         if (costs.planObjective() == PlanObjective::Latency)
@@ -193,9 +223,14 @@ private:
     return bound;
   }
 
-  void tryPlan(ResolvedPlan plan) {
-    if (lowerBound(plan) < judge.bestSeconds())
-      judge.consider(plan);
+  void tryGrids() {
+    llvm::stable_sort(grids, [](const Grid &a, const Grid &b) {
+      return a.bound_s < b.bound_s;
+    });
+    for (const Grid &grid : grids)
+      if (grid.bound_s < judge.bestSeconds() && !judge.mustEnd())
+        judge.consider(makeGrid(grid));
+    grids.clear();
   }
 
   const CostModel &costs;
@@ -203,6 +238,10 @@ private:
   const PlannerOptions &options;
   ModelLayers layers;
   DeviceClasses classes;
+  std::vector<Grid> grids; ///< that were not judged yet
+  /// Of every unit, by devices and microbatch size.
+  std::map<std::pair<std::vector<unsigned>, int64_t>, std::vector<PassSeconds>>
+      unitSeconds;
 };
 
 } // namespace
