@@ -17,7 +17,9 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
+#include <tuple>
 
 namespace autohet {
 
@@ -224,12 +226,14 @@ private:
   }
 
   void tryGrids() {
-    llvm::stable_sort(grids, [](const Grid &a, const Grid &b) {
-      return a.bound_s < b.bound_s;
+    std::vector<size_t> byBound(grids.size());
+    std::iota(byBound.begin(), byBound.end(), 0);
+    llvm::sort(byBound, [&](size_t a, size_t b) {
+      return std::tie(grids[a].bound_s, a) < std::tie(grids[b].bound_s, b);
     });
-    for (const Grid &grid : grids)
-      if (grid.bound_s < judge.bestSeconds() && !judge.mustEnd())
-        judge.consider(makeGrid(grid));
+    for (size_t index : byBound)
+      if (grids[index].bound_s < judge.bestSeconds() && !judge.mustEnd())
+        judge.consider(makeGrid(grids[index]));
     grids.clear();
   }
 
