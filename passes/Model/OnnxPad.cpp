@@ -13,6 +13,9 @@ using namespace autohet;
 
 using Results = SmallVectorImpl<Value>;
 
+/// Rows are looked up by a list of them.
+static constexpr int64_t kMostRows = int64_t(1) << 24;
+
 /// Which row of `extent` stands at each place from -before on; nothing where
 /// the mode is unknown.
 static std::optional<SmallVector<int64_t>>
@@ -109,6 +112,11 @@ static LogicalResult convertPad(OnnxNode &node, Results &results) {
       x = math.concat(parts, *axis);
       continue;
     }
+    if (before + after > kMostRows - extent)
+      return node.error() << "pads dim " << *axis << " of " << tensorType(x)
+                          << " by " << before << " and " << after
+                          << " in mode '" << mode
+                          << "', wanted at most 2^24 rows together";
     auto rows = extent ? paddedRows(mode, extent, before, after) : std::nullopt;
     if (!rows)
       return node.error() << "cannot pad " << tensorType(x) << " in mode '"

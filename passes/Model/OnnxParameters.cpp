@@ -178,6 +178,34 @@ FailureOr<std::optional<bool>> autohet::isCopy(InitializerOp a,
   return std::optional<bool>();
 }
 
+/// `blocks.0.` of `blocks.0.scale`; empty where there is no module.
+static StringRef moduleOf(StringRef name) {
+  return name.take_front(name.rfind('.') + 1);
+}
+
+// A module's buffers are called as its parameters are, so nothing tells whether
+// a single number is one.
+void OnnxParameters::warnOfNumbers(func::FuncOp graph) const {
+  llvm::StringSet<> modules;
+  for (auto &[op, parameter] : parameters)
+    for (StringRef path = moduleOf(parameter.name); !path.empty();
+         path = moduleOf(path.drop_back()))
+      modules.insert(path);
+  for (auto constant : graph.getOps<InitializerOp>()) {
+    auto type = cast<RankedTensorType>(constant.getType());
+    StringRef module = moduleOf(constant.getName());
+    if (isParameter(constant) || constant->use_empty() ||
+        !type.getElementType().isF32() || type.getNumElements() != 1 ||
+        module.empty() || !modules.contains(module))
+      continue;
+    emitWarning(constant.getLoc())
+        << "constant '" << constant.getName()
+        << "' is one number, and so taken as a value that is not trained. If "
+           "it is a parameter, export the model with autohet.export, which "
+           "lists them";
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Analysis
 //===----------------------------------------------------------------------===//
@@ -254,6 +282,7 @@ FailureOr<OnnxParameters> OnnxParameters::analyze(func::FuncOp graph,
   if (!inference && !result.listed) {
     result.mentionEqualConstants();
     result.warnOfJoined();
+    result.warnOfNumbers(graph);
   }
   if (failed(result.nameAliases(graph)))
     return failure();

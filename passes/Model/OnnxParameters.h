@@ -97,6 +97,8 @@ private:
   void mentionEqualConstants();
   /// Constants that hold another parameter next to something else.
   void warnOfJoined();
+  /// Single numbers that lie among a module's parameters, and are values.
+  void warnOfNumbers(mlir::func::FuncOp graph) const;
   mlir::LogicalResult nameAliases(mlir::func::FuncOp graph);
   void nameByModules(mlir::func::FuncOp graph, llvm::StringSet<> &taken);
   void nameBiases(llvm::StringSet<> &taken);

@@ -81,8 +81,11 @@ private:
     });
   }
 
+  /// Of a life whose hull overlaps the place's.
   bool isTaken(const Place &place, const Life &life) const {
     ArrayRef<Interval> taken = lives[place.number];
+    if (taken.size() == 1 && life.intervals.size() == 1)
+      return true;
     return llvm::any_of(life.intervals, [&](const Interval &interval) {
       const Interval *next = firstEndingFrom(taken, interval.first);
       return next != taken.end() && next->overlaps(interval);

@@ -235,6 +235,15 @@ func.func @padByFar(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
 
 // -----
 
+// Found by fuzzing: each row that is looked up is in a list.
+func.func @padRowsByFar(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
+  // expected-error @+1 {{node (Pad): pads dim 1 of 'tensor<2x3xf32>' by 0 and 4294967296 in mode 'edge', wanted at most 2^24 rows together}}
+  %0 = onnx.node "Pad"(%x) opset 2 {mode = "edge", pads = array<i64: 0, 0, 0, 4294967296>} : (tensor<2x3xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
 func.func @padToFar(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
   // expected-error @+1 {{2^40 elements at most}}
   %0 = onnx.node "Pad"(%x) opset 2 {pads = array<i64: 1099511627774, 1099511627773, 0, 0>} : (tensor<2x3xf32>) -> !onnx.value
