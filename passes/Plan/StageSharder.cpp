@@ -20,6 +20,15 @@ void StageSharder::Stamp::notifyOperationInserted(Operation *op,
       op->setAttr(name, attribute);
 }
 
+dist::ProgramAttr autohet::programOf(dist::StageAttr stage, unsigned number) {
+  return dist::ProgramAttr::get(
+      stage.getContext(), cast<StringAttr>(stage.getDevices()[number]),
+      stage.getRanks()[number], stage.getWorld(), stage.getReplica(),
+      stage.getStage(), stage.getStages(), stage.getMicrobatches(),
+      stage.getMicrobatchSize(), stage.getFirstSample(),
+      stage.getGlobalBatch());
+}
+
 StageSharder::StageSharder(func::FuncOp stage, const StageRanks &allRanks,
                            int64_t &nextChannel)
     : stage(stage),
@@ -34,18 +43,14 @@ void StageSharder::run() {
     OpBuilder builder(stage->getContext());
     builder.setInsertionPointAfter(rank ? funcs.back().getOperation()
                                         : stage.getOperation());
-    auto device = cast<StringAttr>(info.getDevices()[rank]);
-    auto func = func::FuncOp::create(builder, stage.getLoc(), device.getValue(),
+    dist::ProgramAttr program = programOf(info, rank);
+    auto func = func::FuncOp::create(builder, stage.getLoc(),
+                                     program.getDevice().getValue(),
                                      stage.getFunctionType());
     if (ArrayAttr attributes =
             stage.getAllArgAttrs()) // null where there are none
       func.setAllArgAttrs(attributes);
-    func->setAttr(dist::kProgramAttr,
-                  dist::ProgramAttr::get(
-                      stage->getContext(), device, ranks[rank], info.getWorld(),
-                      info.getReplica(), info.getStage(), info.getStages(),
-                      info.getMicrobatches(), info.getMicrobatchSize(),
-                      info.getFirstSample(), info.getGlobalBatch()));
+    func->setAttr(dist::kProgramAttr, program);
     Block *body = func.addEntryBlock();
     for (auto [from, to] :
          llvm::zip_equal(source.getArguments(), body->getArguments()))

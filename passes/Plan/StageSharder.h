@@ -13,6 +13,9 @@ namespace autohet {
 using StageRanks =
     llvm::DenseMap<std::pair<int64_t, int64_t>, llvm::SmallVector<int64_t>>;
 
+/// What the program of a stage's device of that number is of.
+dist::ProgramAttr programOf(dist::StageAttr stage, unsigned number);
+
 /// Expands a stage's function into one function a rank. Every value of the
 /// stage has a layout (StageLayouts.h) and one local value a rank.
 class StageSharder : private het::ShardBuilder {
