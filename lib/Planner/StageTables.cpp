@@ -204,10 +204,7 @@ uint16_t StageTables::mostInFlight(unsigned variant, unsigned begin,
 
 llvm::ArrayRef<uint16_t> StageTables::furthestEnds(unsigned variant,
                                                    int64_t inFlight) {
-  std::vector<std::vector<uint16_t>> &known = furthest[variant];
-  if (known.size() <= static_cast<size_t>(inFlight))
-    known.resize(inFlight + 1);
-  std::vector<uint16_t> &ends = known[inFlight];
+  std::vector<uint16_t> &ends = furthest[variant].of(inFlight);
   if (!ends.empty())
     return ends;
   // Each search starts at the last one's answer: neighbours end near.
@@ -225,10 +222,7 @@ llvm::ArrayRef<uint16_t> StageTables::furthestEnds(unsigned variant,
 
 llvm::ArrayRef<uint16_t> StageTables::earliestBegins(unsigned variant,
                                                      int64_t inFlight) {
-  std::vector<std::vector<uint16_t>> &known = earliest[variant];
-  if (known.size() <= static_cast<size_t>(inFlight))
-    known.resize(inFlight + 1);
-  std::vector<uint16_t> &begins = known[inFlight];
+  std::vector<uint16_t> &begins = earliest[variant].of(inFlight);
   if (!begins.empty())
     return begins;
   llvm::ArrayRef<uint16_t> ends = furthestEnds(variant, inFlight);
@@ -245,10 +239,7 @@ llvm::ArrayRef<uint16_t> StageTables::earliestBegins(unsigned variant,
 
 llvm::ArrayRef<uint16_t> StageTables::nearestBegins(unsigned variant,
                                                     int64_t inFlight) {
-  std::vector<std::vector<uint16_t>> &known = nearest[variant];
-  if (known.size() <= static_cast<size_t>(inFlight))
-    known.resize(inFlight + 1);
-  std::vector<uint16_t> &begins = known[inFlight];
+  std::vector<uint16_t> &begins = nearest[variant].of(inFlight);
   if (!begins.empty())
     return begins;
   llvm::ArrayRef<uint16_t> ends = furthestEnds(variant, inFlight);

@@ -128,9 +128,21 @@ private:
   /// Of each variant: of units [begin, end), at most `mostKnown`. Empty: none
   /// was asked yet.
   std::vector<std::vector<uint16_t>> inFlights;
-  /// Of each variant, by microbatches in flight; empty: not asked yet.
-  std::vector<std::vector<std::vector<uint16_t>>> furthest, nearest, earliest;
-  std::vector<double> rest_s; ///< below 0: not asked yet
+  /// A unit for each unit, by microbatches in flight.
+  class Answers {
+  public:
+    /// Empty: not asked yet.
+    std::vector<uint16_t> &of(int64_t inFlight) {
+      if (known.size() <= static_cast<size_t>(inFlight))
+        known.resize(inFlight + 1);
+      return known[inFlight];
+    }
+
+  private:
+    std::vector<std::vector<uint16_t>> known;
+  };
+  std::vector<Answers> furthest, nearest, earliest; ///< of each variant
+  std::vector<double> rest_s;                       ///< below 0: not asked yet
   /// Of each variant: of all stages, by rising time; empty: not asked yet.
   std::vector<std::vector<double>> times_s;
 };
