@@ -1,6 +1,7 @@
 //===- ShardStages.cpp - each device's function from its stage --------------===//
 //
-// The pass; the expansion of one stage is StageSharder's.
+// The pass, and stages of one device; the expansion of a stage over several is
+// StageSharder's.
 //
 //===----------------------------------------------------------------------===//
 

@@ -66,7 +66,7 @@ void StageSharder::run() {
   for (func::FuncOp func : funcs)
     for (auto parameter :
          llvm::make_early_inc_range(func.getOps<het::ParameterOp>()))
-      if (getNumRanks() > 1 && parameter->use_empty())
+      if (parameter->use_empty())
         parameter.erase();
 }
 

@@ -16,8 +16,9 @@ using StageRanks =
 /// What the program of a stage's device of that number is of.
 dist::ProgramAttr programOf(dist::StageAttr stage, unsigned number);
 
-/// Expands a stage's function into one function a rank. Every value of the
-/// stage has a layout (StageLayouts.h) and one local value a rank.
+/// Expands the function of a stage of several devices into one function a rank.
+/// Every value of the stage has a layout (StageLayouts.h) and one local value a
+/// rank.
 class StageSharder : private het::ShardBuilder {
 public:
   StageSharder(mlir::func::FuncOp stage, const StageRanks &ranks,
