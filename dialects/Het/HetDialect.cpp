@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "autohet/Dialect/Het/Het.h"
+#include "autohet/Dialect/Het/LossTerms.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -86,6 +87,8 @@ static const AttributeRule kOpRules[] = {
     {kIdAttr, "an i64 of 0 or more", isAtLeast<0>},
     {kAdjointOfAttr, "an i64 of 0 or more", isAtLeast<0>},
     {kNoGradientAttr, "a string", isString},
+    {kOfMicrobatchAttr, "a unit attribute",
+     [](Attribute value) { return isa<UnitAttr>(value); }},
 };
 
 static const AttributeRule kPortRules[] = {
@@ -101,6 +104,11 @@ static const AttributeRule kPortRules[] = {
                       {"file", "tokens", "labels", "ones", "zeros", "arange"});
      }},
     {kVocabularyAttr, "an i64 of 0 or more", isAtLeast<0>},
+    {kLossFactorAttr, "an f64",
+     [](Attribute value) {
+       auto number = dyn_cast<FloatAttr>(value);
+       return number && number.getType().isF64();
+     }},
     // -1: the same for every sample.
     {kBatchDimAttr, "an i64 of -1 or more", isAtLeast<-1>},
 };

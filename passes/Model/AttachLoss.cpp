@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "autohet/Dialect/Het/Het.h"
+#include "autohet/Dialect/Het/LossTerms.h"
 #include "autohet/Passes/Model/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -83,6 +84,39 @@ struct AttachLoss : autohet::impl::AttachLossBase<AttachLoss> {
     return Value(function.getArgument(index));
   }
 
+  /// The sum of what the model adds to its loss, or null. These results end
+  /// here: no batch has them, only each microbatch.
+  static Value takeTerms(func::FuncOp function, OpBuilder &b, Location loc) {
+    Operation *terminator = function.front().getTerminator();
+    Value sum;
+    for (unsigned i = function.getNumResults(); i-- > 0;) {
+      auto factor = function.getResultAttrOfType<FloatAttr>(i, kLossFactorAttr);
+      if (!factor)
+        continue;
+      Value term = terminator->getOperand(i);
+      term = MulOp::create(b, loc, term,
+                           createSplat(b, loc, autohet::typeOf(term),
+                                       factor.getValueAsDouble()));
+      sum = sum ? AddOp::create(b, loc, sum, term).getResult() : term;
+      terminator->eraseOperand(i);
+      (void)function.eraseResult(i);
+    }
+    return sum;
+  }
+
+  /// Those that count.
+  Value countLabels(OpBuilder &b, Location loc, Value labels) {
+    RankedTensorType type = autohet::typeOf(labels);
+    Value ignored = createSplat(
+        b, loc, RankedTensorType::get({}, b.getI64Type()), double(ignoreIndex));
+    Value counts =
+        CompareOp::create(b, loc, ComparePredicate::ne, labels, ignored);
+    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+    return ReduceOp::create(b, loc, ReduceKind::sum,
+                            CastOp::create(b, loc, counts, b.getF32Type()),
+                            dims, /*keep=*/false);
+  }
+
   LogicalResult attach(func::FuncOp function) {
     for (unsigned i = 0, e = function.getNumArguments(); i < e; ++i)
       if (auto role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr))
@@ -125,6 +159,13 @@ struct AttachLoss : autohet::impl::AttachLossBase<AttachLoss> {
                 .getLossSum();
     }
     Value mean = MulOp::create(b, loc, sum, *inverseCount);
+    if (Value terms = takeTerms(function, b, loc)) {
+      Value count =
+          isMse ? createSplat(b, loc, scalarType, double(type.getNumElements()))
+                : countLabels(b, loc, *labels);
+      Value weight = MulOp::create(b, loc, count, *inverseCount);
+      mean = AddOp::create(b, loc, mean, MulOp::create(b, loc, terms, weight));
+    }
     terminator->insertOperands(0, mean);
     return function.insertResult(0, scalarType,
                                  b.getDictionaryAttr(b.getNamedAttr(

@@ -89,6 +89,7 @@ FailureOr<OwningOpRef<ModuleOp>> autohet::readModel(const ModelFile &file,
     config.sequence_length = file.sequence_length;
     config.padding_mask = file.padding_mask;
     config.dropout = file.dropout;
+    config.loss_terms = !file.inference;
     config.list_ignored = file.verbose;
     model = importConfigFile(file.path, config, context);
     buildTrainingPipeline(passes, pipeline);

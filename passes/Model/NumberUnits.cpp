@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "autohet/Dialect/Het/Het.h"
+#include "autohet/Dialect/Het/LossTerms.h"
 #include "autohet/Passes/Model/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -61,6 +62,7 @@ public:
 
 private:
   void findRoles();
+  llvm::DenseSet<Operation *> findTerms() const;
   Operation *findSink();
   LogicalResult findSegments();
   void describeSegments();
@@ -136,11 +138,34 @@ Operation *UnitNumbering::commonDominator(Operation *a, Operation *b) const {
   return a;
 }
 
-/// What all paths lead to; null where that depends on no weight.
+/// What depends on a microbatch as a whole: a term of the loss that each layer
+/// has a part in, past the residual stream.
+llvm::DenseSet<Operation *> UnitNumbering::findTerms() const {
+  llvm::DenseSet<Operation *> terms;
+  for (Operation *op : mainOps)
+    if (op->hasAttr(kOfMicrobatchAttr) ||
+        llvm::any_of(op->getOperands(), [&](Value v) {
+          return terms.contains(v.getDefiningOp());
+        }))
+      terms.insert(op);
+  return terms;
+}
+
+/// What all paths lead to, but for those of the loss's further terms; null
+/// where that depends on no weight.
 Operation *UnitNumbering::findSink() {
   if (function.getNumResults() == 0)
     return nullptr;
+  llvm::DenseSet<Operation *> terms = findTerms();
   Operation *sink = block.getTerminator()->getOperand(0).getDefiningOp();
+  // The sum of the labels' loss and the terms: paths lead to the former.
+  if (sink && terms.contains(sink))
+    for (Value operand : sink->getOperands())
+      if (Operation *from = operand.getDefiningOp();
+          from && isMain(from) && !terms.contains(from)) {
+        sink = from;
+        break;
+      }
   return sink && isMain(sink) ? sink : nullptr;
 }
 

@@ -355,6 +355,11 @@ def AttachLoss : Pass<"het-attach-loss", "::mlir::func::FuncOp"> {
     The loss is that sum times `inverse_label_count`, which the runtime sets to 1
     over the number of counted labels (mse: of elements) in the *global* batch.
 
+    Results with a `het.loss_factor` are terms of the loss and end here: each,
+    times its factor, is added with the weight of this microbatch, the part of
+    the batch's counted labels that it has. Over all microbatches these weights
+    sum to 1: the loss is the mean of what each microbatch alone would have.
+
     *Ensures* that the first result is the loss, a `tensor<f32>` called "loss".
 
     ```mlir
@@ -471,6 +476,8 @@ def NumberUnits : Pass<"het-number-units", "::mlir::func::FuncOp"> {
     | `layer3` | from one product by a weight to the next, in a model without blocks |
     | `head` | final norm, output projection, loss |
 
+    What depends on a `het.of_microbatch` is passed by: a term of the loss that
+    each block has a part in belongs to the block whose values it reads.
     A weight belongs to the unit that reads it; one that several read becomes one
     op in each. Backward ops belong to the unit of the op that they serve. Names
     do not enter, nor does the batch size.
@@ -528,6 +535,8 @@ def VerifyModel : Pass<"het-verify-model", "::mlir::func::FuncOp"> {
     reduce, cut, index or permute it. Nor may an operand without samples have
     rows of its own along it: the sample's place in the batch would matter.
     Dropout draws by the sample's number, so its operand has samples, in dim 0.
+    A `het.reduce` with `het.of_microbatch` is meant to reduce the batch, for a
+    term of the loss: what depends on it must not meet samples again.
     With `het.batch_size = 1` nothing can meet and nothing is followed: where a
     file's batch is free, the compiler also looks at the model with two.
 

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Match.h"
+#include "autohet/Dialect/Het/LossTerms.h"
 #include "autohet/Passes/Model/Passes.h"
 
 #include "mlir/IR/Matchers.h"
@@ -163,6 +164,8 @@ private:
   /// count.
   bool isLoss(ReduceOp op);
 
+  /// Values of all samples of a microbatch, which lead to the loss alone.
+  llvm::DenseSet<Value> joint;
   /// Of the values that samples are in; nothing where one sample alone has no
   /// dim of its own left.
   llvm::DenseMap<Value, BatchDim> dims;
@@ -271,7 +274,7 @@ FailureOr<BatchDim> SampleTracking::followReduce(ReduceOp op) {
   if (!dim)
     return dim;
   if (llvm::is_contained(op.getDims(), *dim)) {
-    if (isLoss(op))
+    if (isLoss(op) || op->hasAttr(kOfMicrobatchAttr))
       return BatchDim();
     return mixes(op) << "it reduces dim " << *dim << ", the batch";
   }
@@ -501,6 +504,14 @@ LogicalResult SampleTracking::run(func::FuncOp func) {
     if (isBackward(&op) || op.getNumResults() == 0)
       continue;
     auto dim = follow(&op);
+    bool isJoint = op.hasAttr(kOfMicrobatchAttr) ||
+                   llvm::any_of(op.getOperands(),
+                                [&](Value v) { return joint.contains(v); });
+    if (isJoint && succeeded(dim) && *dim)
+      dim =
+          mixes(&op) << "what is of the whole microbatch meets single samples";
+    if (isJoint)
+      joint.insert_range(op.getResults());
     failedAny |= failed(dim);
     if (failed(dim) || llvm::none_of(op.getOperands(),
                                      [&](Value v) { return isOfSamples(v); }))

@@ -24,6 +24,8 @@ struct ConfigOptions {
   bool padding_mask = false;
   /// As the config says; else no dropout at all.
   bool dropout = true;
+  /// With what the config adds to the loss; inference has none.
+  bool loss_terms = true;
   /// A remark for each key that was read and changes nothing.
   bool list_ignored = false;
 };

@@ -1,6 +1,7 @@
 //===- GraphBuilder.cpp - layers of a transformer as het ------------------===//
 
 #include "GraphBuilder.h"
+#include "autohet/Dialect/Het/LossTerms.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
@@ -49,8 +50,8 @@ Value GraphBuilder::addPaddingMask(bool isNeeded) {
   if (!isNeeded && !options.padding_mask)
     return {};
   Value mask = addInput("attention_mask");
-  mask = het::CastOp::create(builder, loc, mask, builder.getI1Type());
-  return reshape(mask, {batch(), 1, 1, length});
+  isToken = het::CastOp::create(builder, loc, mask, builder.getI1Type());
+  return reshape(isToken, {batch(), 1, 1, length});
 }
 
 Value GraphBuilder::parameter(const llvm::Twine &name,
@@ -161,7 +162,7 @@ Value GraphBuilder::activate(Activation kind, Value x) {
   llvm_unreachable("covered switch");
 }
 
-Value GraphBuilder::topShares(Value logits, int64_t count) {
+Routing GraphBuilder::route(Value logits, int64_t count) {
   RankedTensorType type = typeOf(logits);
   int64_t last = type.getRank() - 1, choices = type.getShape().back();
   Value all = het::SoftmaxOp::create(builder, loc, logits);
@@ -175,13 +176,14 @@ Value GraphBuilder::topShares(Value logits, int64_t count) {
   apart.push_back(1);
   Value numbers = het::IotaOp::create(builder, loc, uint64_t(0), uint64_t(1),
                                       uint64_t(choices), builder.getI64Type());
-  Value isIt =
+  Value isChosen =
       het::CompareOp::create(builder, loc, het::ComparePredicate::eq,
                              reshape(top.getIndices(), apart), numbers);
-  Value spread = het::SelectOp::create(builder, loc, isIt,
+  Value spread = het::SelectOp::create(builder, loc, isChosen,
                                        reshape(shares, apart), scalar(0));
-  return het::ReduceOp::create(builder, loc, het::ReduceKind::sum, spread,
-                               ArrayRef<int64_t>{last}, /*keep=*/false);
+  shares = het::ReduceOp::create(builder, loc, het::ReduceKind::sum, spread,
+                                 ArrayRef<int64_t>{last}, /*keep=*/false);
+  return {all, isChosen, shares};
 }
 
 Value GraphBuilder::dropout(Value x, double p) {
@@ -288,18 +290,82 @@ Value GraphBuilder::attention(Value query, Value key, Value value,
 }
 
 //===----------------------------------------------------------------------===//
+// The balance of routers
+//===----------------------------------------------------------------------===//
+
+Value GraphBuilder::meanOfMicrobatch(Value x, ArrayRef<int64_t> dims) {
+  auto mean = het::ReduceOp::create(builder, loc, het::ReduceKind::mean, x,
+                                    dims, /*keep=*/false);
+  mean->setAttr(het::kOfMicrobatchAttr, builder.getUnitAttr());
+  return mean;
+}
+
+// Vectors of a number for each choice are all that goes from layer to layer,
+// and so from stage to stage of a pipeline.
+void GraphBuilder::addRouter(const Routing &routing) {
+  auto addMean = [&](Value &sum, Value x, ArrayRef<int64_t> dims) {
+    if (isToken) {
+      SmallVector<int64_t> shape(typeOf(x).getRank(), 1);
+      shape[0] = batch(), shape[1] = length;
+      x = het::SelectOp::create(builder, loc, reshape(isToken, shape), x,
+                                scalar(0));
+    }
+    Value mean = meanOfMicrobatch(x, dims);
+    sum = sum ? add(sum, mean) : mean;
+  };
+  // The mean is over a token's choices too, of which each counts.
+  int64_t count = typeOf(routing.is_chosen).getDimSize(2);
+  Value isChosen = het::SelectOp::create(builder, loc, routing.is_chosen,
+                                         scalar(double(count)), scalar(0));
+  addMean(routedCounts, isChosen, {0, 1, 2});
+  addMean(routedProbabilities, routing.probabilities, {0, 1});
+  ++routers;
+}
+
+/// Both sums are of means over all tokens of the microbatch: over padding too,
+/// whose part is divided out, and over routers.
+Value GraphBuilder::balanceOfRouters() {
+  int64_t choices = typeOf(routedCounts).getDimSize(0);
+  Value products = multiply(routedProbabilities, routedCounts);
+  Value sum =
+      het::ReduceOp::create(builder, loc, het::ReduceKind::sum, products,
+                            ArrayRef<int64_t>{0}, /*keep=*/false);
+  sum = multiply(sum, scalar(double(choices) / double(routers * routers)));
+  if (!isToken)
+    return sum;
+  Value part = meanOfMicrobatch(
+      het::CastOp::create(builder, loc, isToken, builder.getF32Type()), {0, 1});
+  // A microbatch without any token has no balance: 0, not 0 by 0.
+  part = het::MaxOp::create(builder, loc, part, scalar(1e-12));
+  return het::DivOp::create(builder, loc, sum, multiply(part, part));
+}
+
+//===----------------------------------------------------------------------===//
 // The end
 //===----------------------------------------------------------------------===//
+
+void GraphBuilder::addLossTerm(StringRef name, Value term, double factor) {
+  terms.push_back({builder.getStringAttr(name), term, factor});
+}
 
 void GraphBuilder::addAlias(StringRef parameter, StringRef other) {
   aliases[parameter] = builder.getStrArrayAttr(other);
 }
 
 OwningOpRef<ModuleOp> GraphBuilder::finish(Value logits) {
-  func::ReturnOp::create(builder, file, logits);
-  function.setType(
-      builder.getFunctionType(function.getArgumentTypes(), logits.getType()));
+  SmallVector<Value> results = {logits};
+  for (const LossTerm &term : terms)
+    results.push_back(term.value);
+  func::ReturnOp::create(builder, file, results);
+  function.setType(builder.getFunctionType(
+      function.getArgumentTypes(),
+      llvm::map_to_vector(results, [](Value v) { return v.getType(); })));
   function.setResultAttr(0, het::kNameAttr, builder.getStringAttr("logits"));
+  for (auto [i, term] : llvm::enumerate(terms)) {
+    function.setResultAttr(i + 1, het::kNameAttr, term.name);
+    function.setResultAttr(i + 1, het::kLossFactorAttr,
+                           builder.getF64FloatAttr(term.factor));
+  }
   builder.setInsertionPoint(function);
   for (auto [name, type] : parameters) {
     het::WeightSourceOp::create(

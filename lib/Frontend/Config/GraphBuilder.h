@@ -28,6 +28,14 @@ struct RotaryTables {
   explicit operator bool() const { return bool(cos); }
 };
 
+/// What a router makes of its logits.
+struct Routing {
+  mlir::Value probabilities; ///< [..., choices]: their softmax
+  mlir::Value is_chosen;     ///< i1, [..., count, choices]: one in each row
+  mlir::Value
+      shares; ///< [..., choices]: of the chosen, with a sum of 1; else 0
+};
+
 struct AttentionShape {
   int64_t heads = 1, kv_heads = 1, head_dim = 1;
 };
@@ -46,6 +54,8 @@ public:
 
   int64_t batch() const { return options.batch; }
   int64_t sequenceLength() const { return length; }
+  /// Else addLossTerm() is not for this model.
+  bool hasLossTerms() const { return options.loss_terms; }
 
   /// Ops that follow are named after `module`, as "model.layers.0.mlp".
   void enter(const llvm::Twine &module);
@@ -82,9 +92,8 @@ public:
   /// `x`, and 0 where `share` is not positive.
   mlir::Value wherePositive(mlir::Value share, mlir::Value x);
   mlir::Value activate(Activation kind, mlir::Value x);
-  /// Of the softmax over the last dim the `count` largest, divided by their
-  /// sum; the others are 0.
-  mlir::Value topShares(mlir::Value logits, int64_t count);
+  /// To each row its `count` most probable choices, by shares.
+  Routing route(mlir::Value logits, int64_t count);
   /// `x` itself where `p` is 0 or dropout is off.
   mlir::Value dropout(mlir::Value x, double p);
   mlir::Value reshape(mlir::Value x, llvm::ArrayRef<int64_t> shape);
@@ -105,16 +114,27 @@ public:
   mlir::Value attention(mlir::Value query, mlir::Value key, mlir::Value value,
                         const AttentionOptions &how);
 
+  /// What balanceOfRouters() is of.
+  void addRouter(const Routing &routing);
+  /// How evenly the routers so far spread the microbatch's tokens: 1 for each
+  /// choice that a token has if evenly, else more.
+  mlir::Value balanceOfRouters();
+
+  /// A scalar that the loss has a part in, by `factor`.
+  void addLossTerm(llvm::StringRef name, mlir::Value term, double factor);
+
   /// Another name that PyTorch has for a tied parameter.
   void addAlias(llvm::StringRef parameter, llvm::StringRef other);
 
-  /// Ends the model with its only output.
+  /// Ends the model: terms of the loss follow its output.
   mlir::OwningOpRef<mlir::ModuleOp> finish(mlir::Value logits);
 
 private:
   mlir::RankedTensorType float32(llvm::ArrayRef<int64_t> shape) {
     return mlir::RankedTensorType::get(shape, builder.getF32Type());
   }
+  /// The mean over dims that samples are among.
+  mlir::Value meanOfMicrobatch(mlir::Value x, llvm::ArrayRef<int64_t> dims);
   mlir::Value box(const llvm::Twine &name, llvm::ArrayRef<int64_t> offsets,
                   llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> whole);
 
@@ -125,6 +145,17 @@ private:
   mlir::OpBuilder builder;
   mlir::Location file, loc;
   int64_t dropouts = 0; ///< so far: their ids
+  mlir::Value isToken;  ///< i1, [B, S]: no padding; null where all are tokens
+  /// Summed over routers, [choices]: how often each was chosen by a token, and
+  /// how probable it was.
+  mlir::Value routedCounts, routedProbabilities;
+  int64_t routers = 0;
+  struct LossTerm {
+    mlir::StringAttr name;
+    mlir::Value value;
+    double factor;
+  };
+  llvm::SmallVector<LossTerm, 1> terms;
   /// Whole parameters, in the order of their first use.
   llvm::MapVector<mlir::StringAttr, mlir::RankedTensorType> parameters;
   llvm::StringMap<mlir::ArrayAttr> aliases;

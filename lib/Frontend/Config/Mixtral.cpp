@@ -23,9 +23,15 @@ protected:
   void readOwn(ConfigKeys &keys) override;
   Value mlp(GraphBuilder &graph, Value x,
             const std::string &layer) const override;
+  Value build(GraphBuilder &graph) const override;
 
 private:
+  bool isBalanced(const GraphBuilder &graph) const {
+    return graph.hasLossTerms() && balanceFactor != 0;
+  }
+
   int64_t experts = 0, chosen = 0;
+  double balanceFactor = 0; ///< of the experts' balance in the loss
 };
 
 void Mixtral::readOwn(ConfigKeys &keys) {
@@ -49,13 +55,12 @@ void Mixtral::readOwn(ConfigKeys &keys) {
     keys.refuse("router_jitter_noise",
                 "draws noise for the router, which is not supported: it must "
                 "be 0");
-  // It multiplies means over the whole batch, which microbatches do not have.
-  if (keys.flag("output_router_logits", false) &&
-      keys.number({"router_aux_loss_coef"}, 0.001) != 0)
-    keys.refuse("output_router_logits",
-                "adds the balance of the experts to the loss, which is not "
-                "supported: it must be false, or router_aux_loss_coef 0");
-  keys.ignore({"router_aux_loss_coef"});
+  // Who asks for the routers' logits asks for their part in the loss.
+  double factor = keys.number({"router_aux_loss_coef"}, 0.001);
+  if (keys.flag("output_router_logits", false))
+    balanceFactor = factor;
+  else
+    keys.ignore({"router_aux_loss_coef"});
   // Of files by others: every layer has experts.
   if (keys.count({"moe_frequency"}, 1) != 1)
     keys.refuse("moe_frequency", "must be 1: every layer has experts");
@@ -64,12 +69,14 @@ void Mixtral::readOwn(ConfigKeys &keys) {
 Value Mixtral::mlp(GraphBuilder &graph, Value x,
                    const std::string &layer) const {
   std::string block = layer + "block_sparse_moe.";
-  Value shares = graph.topShares(
+  Routing routing = graph.route(
       graph.linear(x, block + "gate", experts, /*hasBias=*/false), chosen);
+  if (isBalanced(graph))
+    graph.addRouter(routing);
   Value sum;
   for (int64_t number = 0; number < experts; ++number) {
     std::string expert = block + "experts." + std::to_string(number) + ".";
-    Value share = graph.lastDim(shares, number, 1);
+    Value share = graph.lastDim(routing.shares, number, 1);
     Value gate = graph.wherePositive(
         share, graph.linear(x, expert + "w1", inner, false));
     Value up = graph.wherePositive(
@@ -80,6 +87,15 @@ Value Mixtral::mlp(GraphBuilder &graph, Value x,
     sum = sum ? graph.add(sum, y) : y;
   }
   return sum;
+}
+
+Value Mixtral::build(GraphBuilder &graph) const {
+  Value logits = Llama::build(graph);
+  if (isBalanced(graph)) {
+    graph.enter("aux_loss");
+    graph.addLossTerm("aux_loss", graph.balanceOfRouters(), balanceFactor);
+  }
+  return logits;
 }
 
 } // namespace

@@ -16,7 +16,8 @@ import os
 import re
 import shutil
 import sys
-from typing import Any, Dict, Iterator, Tuple
+from dataclasses import replace
+from typing import Any, Callable, Dict, Iterator, Sequence, Tuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), "families")]
@@ -24,7 +25,7 @@ sys.path[:0] = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), "fami
 import torch
 
 from family import Family, Size, classes, ids, padded_ids
-from golden import Golden
+from golden import ADAMW, SGD, Golden
 from harness import write_safetensors
 from library_models import LM, hugging_face, words
 from transformers import AutoConfig
@@ -40,6 +41,13 @@ CONFIGS: Dict[str, Dict[str, Any]] = {
     "mistral": dict(num_key_value_heads=2, sliding_window=3),
     "mistral-whole": dict(num_key_value_heads=1, sliding_window=None),
     "mixtral": dict(num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2),
+    # Of which the model adds the routers' balance to its loss, so much that it matters.
+    "mixtral-balanced": dict(
+        num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2, output_router_logits=True, router_aux_loss_coef=0.3
+    ),
+    "mixtral-padded": dict(
+        num_key_value_heads=2, num_local_experts=3, num_experts_per_tok=2, output_router_logits=True, router_aux_loss_coef=0.3
+    ),
     "qwen2-window": dict(num_key_value_heads=2, use_sliding_window=True, sliding_window=3, max_window_layers=1),
     "qwen3": dict(num_key_value_heads=2, head_dim=6),
     "llama-scaled": dict(
@@ -63,15 +71,74 @@ CONFIGS: Dict[str, Dict[str, Any]] = {
                              original_max_position_embeddings=6),
     ),
 }  # fmt: skip
-PADDED = ("qwen3", "phi")
+PADDED = ("qwen3", "phi", "mixtral-padded")
+BALANCED = ("mixtral-balanced", "mixtral-padded")
+# Samples of each microbatch, in their order; the whole batch is one anyway.
+CUTS = {"mixtral-balanced": ((2, 2), (2, 1, 1))}
 SHARDED, HALF = ("mistral",), {"gemma": torch.bfloat16, "qwen3": torch.float16}
+
+
+class Balanced(Golden):
+    """With the loss that the model itself would give.
+
+    Of a batch that is cut, each microbatch has one, which weighs as much as its labels.
+    """
+
+    cut: Sequence[int] = ()
+
+    def _loss(self, outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        return super()._loss(outputs, labels) + self.model.model.router_aux_loss_coef * self.model.model.balance
+
+    def _forward(self) -> Tuple[torch.Tensor, torch.Tensor]:
+        if not self.cut:
+            return super()._forward()
+        parts, total, whole = [], torch.zeros(()), (self.labels != -100).sum()
+        pieces = (tensor.split(self.cut) for tensor in (*self.inputs.values(), self.labels))
+        for *inputs, labels in zip(*pieces):
+            parts.append(self.model(*inputs))
+            total = total + self._loss(parts[-1], labels) * (labels != -100).sum() / whole
+        return torch.cat(parts), total
+
+    def of_cut(self, cut: Sequence[int]) -> Tuple[Dict[str, torch.Tensor], Dict[str, Sequence[float]]]:
+        """What is expected of it, and the losses."""
+        self.cut, whole = cut, self.losses
+        expected, self.losses = self._gradients(), {}
+        self._train("sgd", torch.optim.SGD(self.model.parameters(), **SGD))
+        self._train("adamw", torch.optim.AdamW(self.model.parameters(), **ADAMW))
+        losses, self.losses, self.cut = self.losses, whole, ()
+        return expected, losses
+
+
+def keeps_balance(build: Callable[[Size], torch.nn.Module]) -> Callable[[Size], torch.nn.Module]:
+    def built(size: Size) -> torch.nn.Module:
+        def keep(module: torch.nn.Module, _: Any, outputs: Any) -> Tuple[torch.Tensor]:
+            module.balance = outputs.aux_loss
+            return (outputs.logits,)
+
+        model = build(size)
+        model.model.register_forward_hook(keep)
+        return model
+
+    return built
+
+
+def uneven_classes(size: Size, outputs: torch.Tensor) -> torch.Tensor:
+    """Each sample has another number of labels that count."""
+    labels = classes(size, outputs)
+    for number, sample in enumerate(labels):
+        sample[:number] = -100
+    return labels
 
 
 def write(folder: str, name: str, config: Dict[str, Any]) -> None:
     kind = name.split("-")[0]
     inputs = words(padded_ids if name in PADDED else ids)
     precision = HALF.get(name, torch.float32)
-    golden = Golden(Family(hugging_face(kind, LM, "eager", **config), inputs, classes), SIZE, precision=precision)
+    build = hugging_face(kind, LM, "eager", **config)
+    if name in BALANCED:
+        golden = Balanced(Family(keeps_balance(build), inputs, uneven_classes), replace(SIZE, batch=4))
+    else:
+        golden = Golden(Family(build, inputs, classes), SIZE, precision=precision)
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     model = golden.model.model
@@ -104,10 +171,15 @@ def write(folder: str, name: str, config: Dict[str, Any]) -> None:
     for parameter, tensor in golden.model.named_parameters(remove_duplicate=False):
         if names[id(tensor)] != parameter:
             tied.setdefault(bare(names[id(tensor)]), {"also": [], "graph_constants": []})["also"].append(bare(parameter))
-    gradients: Dict[str, torch.Tensor] = {}
-    for name, gradient in golden.expected.items():
-        if name.startswith("grad."):
-            gradients.update(published(name[len("grad.") :], gradient))
+
+    def published_all(expected: Dict[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
+        found: Dict[str, torch.Tensor] = {}
+        for parameter, gradient in expected.items():
+            if parameter.startswith("grad."):
+                found.update(published(parameter[len("grad.") :], gradient))
+        return found
+
+    gradients = published_all(golden.expected)
     facts = {
         "config": settings, "inputs": list(golden.inputs), "shapes": "static", "dynamic_dims": [],
         "sgd": {"losses": golden.losses["sgd"]}, "adamw": {"losses": golden.losses["adamw"]},
@@ -121,8 +193,17 @@ def write(folder: str, name: str, config: Dict[str, Any]) -> None:
 
     save("inputs", golden.inputs)
     save("labels", {"labels": golden.labels})
-    outputs = {n: t for n, t in golden.expected.items() if not n.startswith("grad.")}
-    save("expected", {**outputs, **{"grad." + n: g for n, g in gradients.items()}})
+
+    def save_expected(file: str, expected: Dict[str, torch.Tensor]) -> None:
+        outputs = {n: t for n, t in expected.items() if not n.startswith("grad.")}
+        save(file, {**outputs, **{"grad." + n: g for n, g in published_all(expected).items()}})
+
+    save_expected("expected", golden.expected)
+    for cut in CUTS.get(name, ()):
+        expected, losses = golden.of_cut(cut)
+        label = "+".join(map(str, cut))
+        save_expected("expected-" + label, expected)
+        facts.setdefault("cuts", {})[label] = losses
     with open(os.path.join(folder, "case.json"), "w") as text:
         json.dump(facts, text, indent=1, sort_keys=True)
         text.write("\n")

@@ -97,10 +97,14 @@ class Golden:
             return torch.nn.functional.mse_loss(outputs, labels)
         return torch.nn.functional.cross_entropy(outputs.reshape(-1, outputs.shape[-1]), labels.reshape(-1))
 
+    def _forward(self) -> Tuple[Tensor, Tensor]:
+        """The outputs for the batch, and its loss."""
+        outputs = self.model(*self.inputs.values())
+        return outputs, self._loss(outputs, self.labels)
+
     def _gradients(self) -> Dict[str, Tensor]:
         self.model.zero_grad()
-        outputs = self.model(*self.inputs.values())
-        loss = self._loss(outputs, self.labels)
+        outputs, loss = self._forward()
         loss.backward()
         result = {"logits": outputs.detach(), "loss": loss.detach()}
         for name, parameter in self.model.named_parameters():
@@ -113,7 +117,7 @@ class Golden:
         losses = []
         for _ in range(3):
             optimizer.zero_grad()
-            loss = self._loss(self.model(*self.inputs.values()), self.labels)
+            _, loss = self._forward()
             loss.backward()
             optimizer.step()
             losses.append(float(loss))

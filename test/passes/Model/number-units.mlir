@@ -155,3 +155,29 @@ func.func @unknown(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
   %g = het.neg %y {het.phase = "backward"} : (tensor<3x3xf32>) -> tensor<3x3xf32>
   return %y : tensor<3x3xf32>
 }
+
+// -----
+
+// A term of the loss that each block adds to, past the stream of activations,
+// makes no block of all: each keeps its part.
+// CHECK-LABEL: func.func @term_of_each
+// CHECK-SAME: het.units = ["layer0", "layer1"]
+func.func @term_of_each(%x: tensor<4x3xf32>, %weight: tensor<f32>) -> tensor<f32> {
+  %a = het.parameter "a" : tensor<3x3xf32>
+  %b = het.parameter "b" : tensor<3x3xf32>
+  %h = het.matmul %x, %a contract [1] [1] : (tensor<4x3xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>
+  // CHECK: het.reduce mean {{.*}}het.unit = "layer0"
+  %m0 = het.reduce mean %h dims [0] {het.of_microbatch} : (tensor<4x3xf32>) -> tensor<3xf32>
+  // CHECK: het.matmul {{.*}}het.unit = "layer1"
+  %y = het.matmul %h, %b contract [1] [1] : (tensor<4x3xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>
+  // CHECK: het.reduce mean {{.*}}het.unit = "layer1"
+  %m1 = het.reduce mean %y dims [0] {het.of_microbatch} : (tensor<4x3xf32>) -> tensor<3xf32>
+  // CHECK: het.add {{.*}}het.unit = "layer1"
+  %m = het.add %m0, %m1 : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %s = het.reduce sum %m dims [0] : (tensor<3xf32>) -> tensor<f32>
+  %term = het.mul %s, %weight : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %sum = het.reduce sum %y dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+  // CHECK: het.add {{.*}}het.unit = "layer1"
+  %loss = het.add %sum, %term : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}

@@ -394,3 +394,23 @@ func.func @no_gradient(%x: tensor<3xf32>) {
   het.gradient "v" %x : tensor<3xf32>
   return
 }
+
+// -----
+
+// What is meant to be of the whole microbatch leads to the loss alone.
+func.func @balance(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}) -> tensor<f32> {
+  %m = het.reduce mean %x dims [0] {het.of_microbatch} : (tensor<2x3xf32>) -> tensor<3xf32>
+  %p = het.mul %m, %m : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %y = het.reduce sum %p dims [0] : (tensor<3xf32>) -> tensor<f32>
+  return %y : tensor<f32>
+}
+
+// -----
+
+func.func @normed_by_batch(%x: tensor<2x3xf32> {het.batch_dim = 0 : i64}) -> tensor<2x3xf32> {
+  %m = het.reduce mean %x dims [0] {het.of_microbatch} : (tensor<2x3xf32>) -> tensor<3xf32>
+  %n = het.neg %m : (tensor<3xf32>) -> tensor<3xf32>
+  // expected-error @below {{lets one sample reach another: what is of the whole microbatch meets single samples}}
+  %y = het.add %x, %n : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  return %y : tensor<2x3xf32>
+}

@@ -188,8 +188,14 @@ TEST_F(ConfigReader, Experts) {
   EXPECT_THAT(refuse(with("\"moe_frequency\": 2")),
               HasSubstr("'moe_frequency' must be 1"));
   // The balance of experts has a part in the loss unless its factor is 0.
-  EXPECT_THAT(refuse(with("\"output_router_logits\": true")),
-              HasSubstr("'output_router_logits' adds the balance"));
+  EXPECT_THAT(printed, Not(HasSubstr("aux_loss")));
+  EXPECT_THAT(print(with("\"output_router_logits\": true")),
+              HasSubstr("{het.loss_factor = 1.000000e-03 : f64, het.name = "
+                        "\"aux_loss\"}"));
+  EXPECT_THAT(print(with("\"output_router_logits\": true, "
+                         "\"router_aux_loss_coef\": 0.02")),
+              HasSubstr("het.loss_factor = 2.000000e-02"));
+  EXPECT_EQ(print(with("\"router_aux_loss_coef\": 0.02")), printed);
   EXPECT_EQ(print(with("\"output_router_logits\": true, "
                        "\"router_aux_loss_coef\": 0")),
             printed);
