@@ -90,6 +90,7 @@ FailureOr<OwningOpRef<ModuleOp>> autohet::readModel(const ModelFile &file,
     config.padding_mask = file.padding_mask;
     config.dropout = file.dropout;
     config.loss_terms = !file.inference;
+    config.shapes_only = file.shapes_only;
     config.list_ignored = file.verbose;
     model = importConfigFile(file.path, config, context);
     buildTrainingPipeline(passes, pipeline);

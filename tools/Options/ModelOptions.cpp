@@ -1,6 +1,7 @@
 //===- ModelOptions.cpp - options of tools that take a model --------------===//
 
 #include "ModelOptions.h"
+#include "autohet/Frontend/Config.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -132,7 +133,7 @@ std::optional<PlanObjective> autohet::parsePlanObjective(llvm::StringRef text) {
 }
 
 std::string ModelOptions::check(const ModelFile &file) {
-  if (file.sequence_length < 0 || file.sequence_length > (int64_t(1) << 20))
+  if (file.sequence_length < 0 || file.sequence_length > kLongestSequence)
     return "--seq-len " + std::to_string(file.sequence_length) +
            ": wanted 1 to 1048576 tokens";
   return checkChoice("loss", file.loss, {"cross-entropy", "mse"});

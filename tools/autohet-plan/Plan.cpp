@@ -44,8 +44,10 @@ FailureOr<PlannedModel> readUnits(const PlanOptions &options,
   result.fixed_batch = *fixed;
   int64_t batch = options.planner.microbatch_size.value_or(*fixed);
   // What units cost for one sample does not depend on the microbatch.
-  FailureOr<OwningOpRef<ModuleOp>> module = readModel(
-      options.model, batch ? batch : 1, /*differentiate=*/true, context);
+  ModelFile file = options.model;
+  file.shapes_only = true;
+  FailureOr<OwningOpRef<ModuleOp>> module =
+      readModel(file, batch ? batch : 1, /*differentiate=*/true, context);
   if (failed(module))
     return failure();
   for (auto function : (*module)->getOps<func::FuncOp>()) {

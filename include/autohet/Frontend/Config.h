@@ -15,6 +15,9 @@
 
 namespace autohet {
 
+/// Of a sample, in tokens.
+inline constexpr int64_t kLongestSequence = int64_t(1) << 20;
+
 struct ConfigOptions {
   int64_t batch = 1;
   /// 0: the longest that the config allows.
@@ -26,6 +29,8 @@ struct ConfigOptions {
   bool dropout = true;
   /// With what the config adds to the loss; inference has none.
   bool loss_terms = true;
+  /// Tables hold any numbers: enough for costs, which are those of shapes.
+  bool shapes_only = false;
   /// A remark for each key that was read and changes nothing.
   bool list_ignored = false;
 };

@@ -295,11 +295,14 @@ OwningOpRef<ModuleOp> autohet::importConfigFile(StringRef path,
   }
   // The tables are constants: a config of one line may not ask for any memory.
   int64_t pairs = family->rotaryDims() / 2;
-  if (pairs && length > kMostAngles / pairs) {
-    emitError(file) << "sequences of " << length << " whose heads turn by "
-                    << pairs << " angles need tables of more than "
-                    << kMostAngles << " numbers: choose shorter ones (--seq-len"
-                    << " at most " << kMostAngles / pairs << ")";
+  int64_t longest = pairs ? std::min(kLongestSequence, kMostAngles / pairs)
+                          : kLongestSequence;
+  if (length > longest) {
+    InFlightDiagnostic error = emitError(file)
+                               << "sequences of " << length << " are too long";
+    if (longest < kLongestSequence)
+      error << " for heads that turn by " << pairs << " angles";
+    error << ": choose shorter ones (--seq-len at most " << longest << ")";
     return nullptr;
   }
   if (length > family->longestSequence())

@@ -304,16 +304,25 @@ TEST_F(ConfigReader, RefusesDefaultsThatFollowFromTooMuch) {
 // Found by fuzzing: a hidden size of 1,000,000 took 4 GB for its angles.
 TEST_F(ConfigReader, RefusesTablesThatNoMemoryHolds) {
   options.sequence_length = 0;
-  std::string widest = edited(llama, "\"vocab_size\"",
-                              "\"head_dim\": 16, "
-                              "\"max_position_embeddings\": 16777216, "
-                              "\"vocab_size\"");
-  EXPECT_THAT(refuse(widest),
-              HasSubstr("sequences of 16777216 whose heads turn by 8 angles "
-                        "need tables of more than 67108864 numbers: choose "
-                        "shorter ones (--seq-len at most 8388608)"));
+  auto withHeads = [](const char *dim, const char *positions) {
+    return edited(llama, "\"vocab_size\"",
+                  std::string("\"head_dim\": ") + dim +
+                      ", \"max_position_embeddings\": " + positions +
+                      ", \"vocab_size\"");
+  };
+  EXPECT_THAT(refuse(withHeads("16", "16777216")),
+              HasSubstr("sequences of 16777216 are too long: choose shorter "
+                        "ones (--seq-len at most 1048576)"));
+  EXPECT_THAT(refuse(withHeads("256", "1048576")),
+              HasSubstr("sequences of 1048576 are too long for heads that turn "
+                        "by 128 angles: choose shorter ones (--seq-len at most "
+                        "524288)"));
+  // Whose costs alone are asked for has no tables.
+  options.shapes_only = true;
+  EXPECT_TRUE(read(withHeads("128", "1048576"))) << messages;
+  options.shapes_only = false;
   options.sequence_length = 16;
-  EXPECT_TRUE(read(widest)) << messages;
+  EXPECT_TRUE(read(withHeads("16", "16777216"))) << messages;
 }
 
 TEST_F(ConfigReader, RefusesTensorsThatNoDeviceHolds) {

@@ -28,6 +28,7 @@ struct ModelFile {
   // Of configs.
   int64_t sequence_length = 0; ///< 0: the longest that the config allows
   bool padding_mask = false, dropout = true, verbose = false;
+  bool shapes_only = false; ///< not to be run: tables may hold any numbers
   // Of both.
   std::string freeze, loss = "cross-entropy", loss_output;
   int64_t ignore_index = -100;
