@@ -131,9 +131,16 @@ static LogicalResult verifyPort(Operation *op, StringRef kind, unsigned number,
   std::string where = (kind + " " + llvm::Twine(number) + ": ").str();
   if (failed(verifyAttribute(op, where, kPortRules, attribute)))
     return failure();
-  if (attribute.getName() != kBatchDimAttr || number >= types.size())
+  if (number >= types.size())
     return success();
   auto type = dyn_cast<RankedTensorType>(types[number]);
+  if (attribute.getName() == kLossFactorAttr &&
+      !(type && type.getRank() == 0 && type.getElementType().isF32()))
+    return op->emitOpError()
+           << where << "'" << kLossFactorAttr
+           << "' is for 'tensor<f32>', found " << types[number];
+  if (attribute.getName() != kBatchDimAttr)
+    return success();
   int64_t dim = cast<IntegerAttr>(attribute.getValue()).getInt();
   if (!type || dim < type.getRank())
     return success();

@@ -525,6 +525,28 @@ func.func @role(%a: tensor<2xf32> {het.role = "weights"}) {
   return
 }
 
+// -----
+
+func.func @of_microbatch(%a: tensor<2xf32>) {
+  // expected-error @+1 {{attribute 'het.of_microbatch' must be a unit attribute, but is 3 : i64}}
+  %0 = het.reduce mean %a dims [0] {het.of_microbatch = 3} : (tensor<2xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+// expected-error @+1 {{result 0: 'het.loss_factor' must be an f64, but is 3 : i64}}
+func.func @loss_factor(%a: tensor<f32>) -> (tensor<f32> {het.loss_factor = 3}) {
+  return %a : tensor<f32>
+}
+
+// -----
+
+// expected-error @+1 {{result 0: 'het.loss_factor' is for 'tensor<f32>', found 'tensor<2xf32>'}}
+func.func @loss_factor_of_vector(%a: tensor<2xf32>) -> (tensor<2xf32> {het.loss_factor = 0.5}) {
+  return %a : tensor<2xf32>
+}
+
 //===----------------------------------------------------------------------===//
 // Constraints on result types: what inference finds stands against what is
 // written.
