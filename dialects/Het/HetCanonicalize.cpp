@@ -238,11 +238,13 @@ struct ComposeSlices : OpRewritePattern<SliceOp> {
     if (!inner)
       return failure();
     SmallVector<int64_t> offsets, strides;
-    for (auto [outerOffset, outerStride, offset, stride] :
-         llvm::zip_equal(op.getOffsets(), op.getStrides(), inner.getOffsets(),
-                         inner.getStrides())) {
-      offsets.push_back(offset + outerOffset * stride);
-      strides.push_back(outerStride * stride);
+    for (auto [size, outerOffset, outerStride, offset, stride] :
+         llvm::zip_equal(op.getSizes(), op.getOffsets(), op.getStrides(),
+                         inner.getOffsets(), inner.getStrides())) {
+      // What has no element is nowhere, and no stride leads to the only one:
+      // such numbers may be of any size.
+      offsets.push_back(size > 0 ? offset + outerOffset * stride : 0);
+      strides.push_back(size > 1 ? outerStride * stride : 1);
     }
     rewriter.replaceOpWithNewOp<SliceOp>(op, inner.getOperand(), offsets,
                                          op.getSizes(), strides);

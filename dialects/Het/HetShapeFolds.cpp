@@ -228,7 +228,7 @@ OpFoldResult IotaOp::fold(FoldAdaptor) {
     return {};
   ConstantTensor result = ConstantTensor::create(type);
   for (int64_t i = 0, count = type.getNumElements(); i < count; ++i) {
-    int64_t value = int64_t(getStart()) + i * int64_t(getStep());
+    auto value = int64_t(getStart() + uint64_t(i) * getStep()); // wraps
     if (result.isFloat())
       result.floats[i] = double(value);
     else

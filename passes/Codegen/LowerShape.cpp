@@ -73,7 +73,11 @@ struct ForwardPart {
     bool reversed = false;
     for (auto [d, size] : llvm::enumerate(sizes)) {
       AffineExpr dim = b.getAffineDimExpr(d);
-      if (strides[d] < 0) {
+      if (size < 2) {
+        // Of what has no element, or one, these may be any numbers.
+        this->offsets[d] = size ? offsets[d] : 0;
+        this->strides[d] = 1;
+      } else if (strides[d] < 0) {
         this->offsets[d] += (size - 1) * strides[d];
         this->strides[d] = -strides[d];
         dim = -dim + (size - 1);

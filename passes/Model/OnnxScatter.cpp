@@ -167,7 +167,7 @@ static std::optional<Band> bandOf(Value tuples, ArrayRef<int64_t> operand) {
     int64_t begin = values[d].getSExtValue();
     if (begin == 0 && shape[d] == operand[d])
       continue;
-    if (cut || begin < 0 || begin + shape[d] > operand[d])
+    if (cut || begin < 0 || begin > operand[d] - shape[d])
       return std::nullopt;
     cut = {d, begin};
   }

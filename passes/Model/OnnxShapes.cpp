@@ -105,6 +105,17 @@ static LogicalResult convertFloatRange(OnnxNode &node, Results &results) {
   return success();
 }
 
+/// How many steps lead from `first` to before `last`. They are numbers of a
+/// file: no difference or sign of theirs need be within 64 bits.
+static uint64_t countSteps(int64_t first, int64_t last, int64_t step) {
+  if (step > 0 ? last <= first : last >= first)
+    return 0;
+  uint64_t span = step > 0 ? uint64_t(last) - uint64_t(first)
+                           : uint64_t(first) - uint64_t(last);
+  uint64_t length = step > 0 ? uint64_t(step) : -uint64_t(step);
+  return (span - 1) / length + 1;
+}
+
 static LogicalResult convertRange(OnnxNode &node, Results &results) {
   if (failed(node.needOperands(3)))
     return failure();
@@ -125,9 +136,9 @@ static LogicalResult convertRange(OnnxNode &node, Results &results) {
   auto [start, limit, delta] = bounds;
   if (delta == 0)
     return node.error() << "delta is 0";
-  int64_t span = delta > 0 ? limit - start : start - limit;
-  int64_t count =
-      span <= 0 ? 0 : llvm::divideCeil(span, delta > 0 ? delta : -delta);
+  uint64_t count = countSteps(start, limit, delta);
+  if (count > uint64_t(kMaxElements))
+    return node.error() << "makes " << count << " numbers, wanted at most 2^40";
   results.push_back(node.create<het::IotaOp>(start, delta, count, element));
   return success();
 }
@@ -458,11 +469,10 @@ static LogicalResult convertSlice(OnnxNode &node, Results &results) {
         step > 0 ? clamp(start, 0, extent) : clamp(start, 0, extent - 1);
     int64_t last =
         step > 0 ? clamp(end, 0, extent) : clamp(end, -1, extent - 1);
-    int64_t span = step > 0 ? last - first : first - last;
     offsets[*axis] = first;
-    strides[*axis] = step;
-    sizes[*axis] =
-        span <= 0 ? 0 : llvm::divideCeil(span, step > 0 ? step : -step);
+    sizes[*axis] = countSteps(first, last, step);
+    // No step is taken to the only element, however large.
+    strides[*axis] = sizes[*axis] > 1 ? step : 1;
   }
   results.push_back(node.create<het::SliceOp>(
       node.operand(0), ArrayRef<int64_t>(offsets), ArrayRef<int64_t>(sizes),

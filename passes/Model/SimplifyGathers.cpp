@@ -86,8 +86,8 @@ struct DimView {
       view.size *= shape[d];
     }
     int64_t last = view.offset + view.stride * (view.size - 1);
-    if (view.offset < 0 || last < 0 || view.offset >= extent || last >= extent)
-      return std::nullopt; // the run-time error names the index
+    if (last < 0 || last >= extent)
+      return std::nullopt;
     return view;
   }
 };
@@ -156,9 +156,12 @@ std::optional<SmallVector<DimView>> matchViews(SmallVector<int64_t> values,
   llvm::SmallDenseSet<int64_t> used;
   for (int64_t i = 0; i < count; ++i) {
     int64_t extent = operand.getDimSize(first + i);
-    for (size_t j = i; j < values.size(); j += count)
+    for (size_t j = i; j < values.size(); j += count) {
       if (values[j] < 0)
         values[j] += extent; // counted from the end
+      if (values[j] < 0 || values[j] >= extent)
+        return std::nullopt; // the run-time error names the index
+    }
     auto index = AffineIndex::fit(values, i, count, shape);
     auto view = index ? DimView::get(*index, shape, extent) : std::nullopt;
     if (!view)

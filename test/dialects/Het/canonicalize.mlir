@@ -80,3 +80,15 @@ func.func @compose(%x: tensor<9xf32>, %v: tensor<3xf32>) -> (tensor<2xf32>, tens
   %d = het.broadcast %c to [4, 2, 3] : (tensor<2x3xf32>) -> tensor<4x2x3xf32>
   return %b, %d : tensor<2xf32>, tensor<4x2x3xf32>
 }
+
+// -----
+
+// A stride to nowhere may be of any size.
+// CHECK-LABEL: func @compose_far
+// CHECK-NEXT: het.slice %arg0 offsets [4] sizes [1] strides [1]
+// CHECK-NEXT: return
+func.func @compose_far(%x: tensor<9xf32>) -> tensor<1xf32> {
+  %a = het.slice %x offsets [4] sizes [1] strides [-9223372036854775808] : (tensor<9xf32>) -> tensor<1xf32>
+  %b = het.slice %a offsets [0] sizes [1] strides [-9223372036854775808] : (tensor<1xf32>) -> tensor<1xf32>
+  return %b : tensor<1xf32>
+}

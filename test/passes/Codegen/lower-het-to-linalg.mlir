@@ -72,6 +72,17 @@ func.func private @shapes(%x: tensor<2x3xf32>) -> tensor<9xf32> {
 
 // -----
 
+// A stride that leads nowhere may be of any size.
+// CHECK-LABEL: func.func private @far
+// CHECK: tensor.extract_slice {{.*}}[1] [1] [1]
+// CHECK-NOT: linalg.generic
+func.func private @far(%x: tensor<3xf32>) -> tensor<1xf32> {
+  %s = het.slice %x offsets [1] sizes [1] strides [-9223372036854775808] : (tensor<3xf32>) -> tensor<1xf32>
+  return %s : tensor<1xf32>
+}
+
+// -----
+
 // Dropout draws word 0 of ten Philox rounds and compares integers.
 // CHECK-LABEL: func.func private @dropout
 // CHECK-COUNT-3: llvm.load

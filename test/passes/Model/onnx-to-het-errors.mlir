@@ -293,3 +293,14 @@ func.func @weights_of_classes(%x: tensor<2x3xf32> {onnx.name = "x"}, %y: tensor<
   %0 = onnx.node "SoftmaxCrossEntropyLoss"(%x, %y, %w) opset 13 {} : (tensor<2x3xf32>, tensor<2xi64>, tensor<3xi64>) -> !onnx.value
   return %0 : !onnx.value
 }
+
+// -----
+
+func.func @long_range(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
+  %first = onnx.initializer "first" value dense<-9223372036854775808> : tensor<i64> : tensor<i64>
+  %last = onnx.initializer "last" value dense<9223372036854775807> : tensor<i64> : tensor<i64>
+  %one = onnx.initializer "one" value dense<1> : tensor<i64> : tensor<i64>
+  // expected-error @+1 {{makes 18446744073709551615 numbers, wanted at most 2^40}}
+  %0 = onnx.node "Range"(%first, %last, %one) opset 18 {} : (tensor<i64>, tensor<i64>, tensor<i64>) -> !onnx.value
+  return %0 : !onnx.value
+}

@@ -122,3 +122,35 @@ func.func @positions(%x: tensor<2x3xf32> {onnx.name = "x"}) -> (!onnx.value, !on
   %1 = onnx.node "Gather"(%t, %j) opset 14 {} : (tensor<5x4xf32>, tensor<2x2xi64>) -> !onnx.value
   return %0, %1 : !onnx.value, !onnx.value
 }
+
+// -----
+
+// A file's numbers may be as far apart as 64 bits allow, and further. A step
+// that nothing takes is 1.
+// CHECK-LABEL: @far
+// CHECK-DAG: het.slice %{{.*}} offsets [2, 0] sizes [1, 3] strides [1, 1]
+// CHECK-DAG: het.constant dense<[-9223372036854775808, -1, 9223372036854775806]> : tensor<3xi64>
+// CHECK-DAG: het.constant dense<9223372036854775807> : tensor<1xi64>
+func.func @far(%x: tensor<3x3xf32> {onnx.name = "x"}) -> (!onnx.value, !onnx.value, !onnx.value) {
+  %last = onnx.initializer "last" value dense<[9223372036854775807]> : tensor<1xi64> : tensor<1xi64>
+  %first = onnx.initializer "first" value dense<[-9223372036854775808]> : tensor<1xi64> : tensor<1xi64>
+  %axis = onnx.initializer "axis" value dense<[0]> : tensor<1xi64> : tensor<1xi64>
+  %0 = onnx.node "Slice"(%x, %last, %first, %axis, %first) opset 18 {} : (tensor<3x3xf32>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> !onnx.value
+  %most = onnx.initializer "most" value dense<9223372036854775807> : tensor<i64> : tensor<i64>
+  %least = onnx.initializer "least" value dense<-9223372036854775808> : tensor<i64> : tensor<i64>
+  %zero = onnx.initializer "zero" value dense<0> : tensor<i64> : tensor<i64>
+  %1 = onnx.node "Range"(%least, %most, %most) opset 18 {} : (tensor<i64>, tensor<i64>, tensor<i64>) -> !onnx.value
+  %2 = onnx.node "Range"(%most, %zero, %least) opset 18 {} : (tensor<i64>, tensor<i64>, tensor<i64>) -> !onnx.value
+  return %0, %1, %2 : !onnx.value, !onnx.value, !onnx.value
+}
+
+// -----
+
+// No band begins there: the run-time error names the index.
+// CHECK-LABEL: @scattered_far
+// CHECK: het.scatter_nd replace
+func.func @scattered_far(%x: tensor<3x4xf32> {onnx.name = "x"}, %y: tensor<1x4xf32> {onnx.name = "y"}) -> !onnx.value {
+  %i = onnx.initializer "i" value dense<[[[9223372036854775807, 0], [9223372036854775807, 1], [9223372036854775807, 2], [9223372036854775807, 3]]]> : tensor<1x4x2xi64> : tensor<1x4x2xi64>
+  %0 = onnx.node "ScatterND"(%x, %i, %y) opset 18 {} : (tensor<3x4xf32>, tensor<1x4x2xi64>, tensor<1x4xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}

@@ -162,3 +162,14 @@ func.func @written_rows(%x: tensor<3x4x5xf32>, %u: tensor<3x2x5xf32>) -> tensor<
   %z = het.scatter_nd add %y, %j, %u : (tensor<3x4x5xf32>, tensor<3x2x2xi64>, tensor<3x2x5xf32>) -> tensor<3x4x5xf32>
   return %z : tensor<3x4x5xf32>
 }
+
+// -----
+
+// Indices that no operand has, whose differences 64 bits do not hold.
+// CHECK-LABEL: func @far
+// CHECK: het.gather
+func.func @far(%x: tensor<3x4xf32>) -> tensor<2x4xf32> {
+  %i = het.constant dense<[-9223372036854775808, 9223372036854775807]> : tensor<2xi64>
+  %y = het.gather %x, %i {dim = 0 : i64} : (tensor<3x4xf32>, tensor<2xi64>) -> tensor<2x4xf32>
+  return %y : tensor<2x4xf32>
+}
