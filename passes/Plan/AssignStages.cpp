@@ -12,6 +12,7 @@
 #include "autohet/Plan/Plan.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Threading.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -40,31 +41,40 @@ bool isAnywhere(Operation *op) {
          unitOf(op) == het::kInputsUnit;
 }
 
-/// Cuts one model function into the stages of one replica.
-class ReplicaCutter {
+/// A model function, and what its ops are of. Asked of each op for each
+/// replica, so names are looked up once.
+struct Model {
+  func::FuncOp func;
+  UnitTable table; ///< only ids: costs are not asked for here
+  llvm::DenseMap<Operation *, unsigned> units; ///< not of what is anywhere
+};
+
+/// Where replicas cut a model: the stage of each unit, and what crosses.
+class Cut {
 public:
-  ReplicaCutter(func::FuncOp model, ArrayRef<dist::StageAttr> stages,
-                llvm::StringMap<unsigned> stageOfUnit)
-      : model(model), stages(stages), stageOfUnit(std::move(stageOfUnit)) {}
+  Cut(const Model &model, std::vector<unsigned> stageOfUnit)
+      : model(model), stageOfUnit(std::move(stageOfUnit)) {}
 
-  LogicalResult run() {
-    if (failed(findEdges()))
-      return failure();
-    for (unsigned stage = 0; stage < stages.size(); ++stage)
-      cut(stage);
-    return success();
-  }
-
-private:
-  std::optional<unsigned> stageOf(Operation *op) {
-    if (isAnywhere(op))
+  std::optional<unsigned> stageOf(Operation *op) const {
+    auto unit = model.units.find(op);
+    if (unit == model.units.end())
       return std::nullopt;
-    return stageOfUnit.lookup(unitOf(op));
+    return stageOfUnit[unit->second];
+  }
+  /// The stages that read `value` from the one that it is of.
+  ArrayRef<unsigned> readersOf(Value value) const {
+    auto readers = edges.find(value);
+    return readers == edges.end() ? ArrayRef<unsigned>()
+                                  : readers->second.getArrayRef();
+  }
+  int64_t channelOf(Value value, unsigned reader) const {
+    return channels.lookup({value, reader});
   }
 
   /// A channel for each (value, reading stage) across stages, in program order.
   LogicalResult findEdges() {
-    for (Operation &op : model.getBody().front()) {
+    func::FuncOp func = model.func;
+    for (Operation &op : func.getBody().front()) {
       std::optional<unsigned> from = stageOf(&op);
       if (!from)
         continue;
@@ -95,54 +105,67 @@ private:
     return success();
   }
 
-  void cut(unsigned stage) {
-    OpBuilder builder(model);
+  const Model &model;
+
+private:
+  std::vector<unsigned> stageOfUnit;
+  llvm::MapVector<Value, llvm::SetVector<unsigned>> edges;
+  llvm::DenseMap<std::pair<Value, unsigned>, int64_t> channels;
+};
+
+/// Makes the function of one stage of one replica. Only reads the model.
+class StageCutter {
+public:
+  StageCutter(const Cut &cut, dist::StageAttr attribute)
+      : cut(cut), model(cut.model.func), attribute(attribute),
+        stage(attribute.getStage()), builder(model.getContext()) {}
+
+  /// The function, in no module yet.
+  func::FuncOp run() {
     auto func = func::FuncOp::create(
-        builder, model.getLoc(),
-        llvm::formatv("r{0}.s{1}", stages[stage].getReplica(), stage).str(),
+        model.getLoc(),
+        llvm::formatv("r{0}.s{1}", attribute.getReplica(), stage).str(),
         model.getFunctionType());
     if (ArrayAttr attributes = model.getAllArgAttrs())
       func.setAllArgAttrs(attributes);
-    func->setAttr(dist::kStageAttr, stages[stage]);
-    mapping.clear();
+    func->setAttr(dist::kStageAttr, attribute);
     Block *body = func.addEntryBlock();
     mapping.map(model.getArguments(), body->getArguments());
     builder.setInsertionPointToStart(body);
 
-    Block &source = model.getBody().front();
-    for (Operation &op : source.without_terminator()) {
-      if (stageOf(&op) != stage)
+    for (Operation &op : model.getBody().front().without_terminator()) {
+      if (cut.stageOf(&op) != stage)
         continue;
       for (Value operand : op.getOperands())
-        bring(builder, operand, &op, stage);
+        bring(operand, &op);
       Operation *copy = builder.clone(op, mapping);
       for (Value result : op.getResults())
-        if (auto readers = edges.find(result); readers != edges.end())
-          for (unsigned reader : readers->second) {
-            auto send = dist::SendOp::create(
-                builder, op.getLoc(), mapping.lookup(result), reader,
-                channels.lookup({result, reader}), false);
-            copyPlace(copy, send);
-          }
+        for (unsigned reader : cut.readersOf(result)) {
+          auto send = dist::SendOp::create(
+              builder, op.getLoc(), mapping.lookup(result), reader,
+              cut.channelOf(result, reader), false);
+          copyPlace(copy, send);
+        }
     }
-    finish(func, builder, stage);
+    finish(func);
+    return func;
   }
 
-  /// Makes `value` available in the stage that is being cut, before `reader`.
-  void bring(OpBuilder &builder, Value value, Operation *reader,
-             unsigned stage) {
+private:
+  /// Makes `value` available, before `reader`.
+  void bring(Value value, Operation *reader) {
     if (mapping.contains(value))
       return;
     Operation *op = value.getDefiningOp();
-    if (isAnywhere(op)) {
+    std::optional<unsigned> home = cut.stageOf(op);
+    if (!home) {
       for (Value operand : op->getOperands())
-        bring(builder, operand, op, stage);
+        bring(operand, op);
       builder.clone(*op, mapping);
       return;
     }
     auto recv = dist::RecvOp::create(builder, op->getLoc(), value.getType(),
-                                     *stageOf(op),
-                                     channels.lookup({value, stage}), false);
+                                     *home, cut.channelOf(value, stage), false);
     copyPlace(reader, recv);
     mapping.map(value, recv.getResult());
   }
@@ -155,17 +178,17 @@ private:
 
   /// The results that this stage computes, and only the arguments that it
   /// reads.
-  void finish(func::FuncOp func, OpBuilder &builder, unsigned stage) {
+  void finish(func::FuncOp func) {
     SmallVector<Value> results;
     SmallVector<DictionaryAttr> attributes;
     auto returns = model.getBody().front().getTerminator();
     for (auto [i, value] : llvm::enumerate(returns->getOperands())) {
       Operation *op = value.getDefiningOp();
-      std::optional<unsigned> home = op ? stageOf(op) : std::nullopt;
-      if (home.value_or(stages.size() - 1) != stage)
+      std::optional<unsigned> home = op ? cut.stageOf(op) : std::nullopt;
+      if (home.value_or(attribute.getStages() - 1) != stage)
         continue;
       if (op && !home)
-        bring(builder, value, returns, stage);
+        bring(value, returns);
       results.push_back(mapping.lookup(value));
       attributes.push_back(model.getResultAttrDict(i));
     }
@@ -181,11 +204,11 @@ private:
     (void)func.eraseArguments(unread);
   }
 
+  const Cut &cut;
   func::FuncOp model;
-  ArrayRef<dist::StageAttr> stages;
-  llvm::StringMap<unsigned> stageOfUnit;
-  llvm::MapVector<Value, llvm::SetVector<unsigned>> edges;
-  llvm::DenseMap<std::pair<Value, unsigned>, int64_t> channels;
+  dist::StageAttr attribute;
+  unsigned stage;
+  OpBuilder builder;
   IRMapping mapping;
 };
 
@@ -226,21 +249,32 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
     return *plan;
   }
 
-  /// The units that het-number-units wrote down; costs are not asked for here.
-  static FailureOr<UnitTable> unitsOf(func::FuncOp model) {
-    auto names = model->getAttrOfType<ArrayAttr>(het::kUnitsAttr);
+  /// With the units that het-number-units wrote down.
+  static FailureOr<Model> readModel(func::FuncOp func) {
+    if (failed(het::verifyStraightLine(func)))
+      return failure();
+    auto names = func->getAttrOfType<ArrayAttr>(het::kUnitsAttr);
     if (!names)
-      return model.emitError("has no ")
+      return func.emitError("has no ")
              << het::kUnitsAttr << ": het-number-units writes it";
-    UnitTable table;
-    for (auto name : names.getAsRange<StringAttr>())
-      table.units.emplace_back().id = name.str();
-    for (Operation &op : model.getBody().front().without_terminator())
-      if (!isAnywhere(&op) && !table.find(unitOf(&op)))
+    Model model;
+    model.func = func;
+    llvm::StringMap<unsigned> numbers;
+    for (auto name : names.getAsRange<StringAttr>()) {
+      numbers.try_emplace(name.getValue(), numbers.size());
+      model.table.units.emplace_back().id = name.str();
+    }
+    for (Operation &op : func.getBody().front().without_terminator()) {
+      if (isAnywhere(&op))
+        continue;
+      auto number = numbers.find(unitOf(&op));
+      if (number == numbers.end())
         return op.emitOpError("is of unit '")
                << unitOf(&op) << "', which " << het::kUnitsAttr
                << " does not list";
-    return table;
+      model.units[&op] = number->second;
+    }
+    return model;
   }
 
   /// Ranks by device name: a node's are consecutive, in the order of its
@@ -299,10 +333,11 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
                  llvm::Twine(plan.global_batch));
   }
 
-  /// Each of the model's units in exactly one stage.
-  FailureOr<llvm::StringMap<unsigned>>
-  placeUnits(const Replica &replica, size_t r, const UnitTable &table) {
-    llvm::StringMap<unsigned> stageOfUnit;
+  /// The stage of each of the model's units: exactly one.
+  FailureOr<std::vector<unsigned>> placeUnits(const Replica &replica, size_t r,
+                                              const UnitTable &table) {
+    constexpr unsigned nowhere = -1;
+    std::vector<unsigned> stageOfUnit(table.units.size(), nowhere);
     std::string who = llvm::formatv("replica {0}", r);
     for (auto [s, stage] : llvm::enumerate(replica.stages))
       for (StringRef spec : stage.units) {
@@ -310,68 +345,91 @@ struct AssignStages : autohet::impl::AssignStagesBase<AssignStages> {
         if (!units)
           return error(who + ", stage " + llvm::Twine(s) + ": " +
                        llvm::toString(units.takeError()));
-        for (unsigned unit : *units)
-          if (auto [place, isNew] =
-                  stageOfUnit.try_emplace(table.units[unit].id, s);
-              !isNew)
-            return error(who + " has unit " + place->first() + " in stage " +
-                         llvm::Twine(place->second) + " and in stage " +
-                         llvm::Twine(s));
+        for (unsigned unit : *units) {
+          if (stageOfUnit[unit] != nowhere)
+            return error(who + " has unit " + table.units[unit].id +
+                         " in stage " + llvm::Twine(stageOfUnit[unit]) +
+                         " and in stage " + llvm::Twine(s));
+          stageOfUnit[unit] = s;
+        }
       }
-    for (const Unit &unit : table.units)
-      if (!stageOfUnit.count(unit.id))
+    for (auto [unit, stage] : llvm::zip_equal(table.units, stageOfUnit))
+      if (stage == nowhere)
         return error(who + " has unit " + unit.id + " in no stage");
     return stageOfUnit;
+  }
+
+  /// By batch size.
+  FailureOr<std::map<int64_t, Model>> readModels() {
+    std::map<int64_t, Model> models;
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      auto batch = func->getAttrOfType<IntegerAttr>(het::kBatchSizeAttr);
+      if (!batch)
+        continue;
+      FailureOr<Model> model = readModel(func);
+      if (failed(model))
+        return failure();
+      auto [other, isNew] =
+          models.try_emplace(batch.getInt(), std::move(*model));
+      if (!isNew)
+        return func.emitOpError("is of batch size ")
+               << batch.getInt() << " like '" << other->second.func.getSymName()
+               << "'";
+    }
+    return models;
   }
 
   LogicalResult assign() {
     FailureOr<Plan> plan = readPlan();
     if (failed(plan) || failed(checkBatch(*plan)))
       return failure();
-    std::map<int64_t, func::FuncOp> models; // by batch size
-    for (auto func : getOperation().getOps<func::FuncOp>())
-      if (auto batch = func->getAttrOfType<IntegerAttr>(het::kBatchSizeAttr)) {
-        if (failed(het::verifyStraightLine(func)))
-          return failure();
-        auto [other, isNew] = models.try_emplace(batch.getInt(), func);
-        if (!isNew)
-          return func.emitOpError("is of batch size ")
-                 << batch.getInt() << " like '" << other->second.getSymName()
-                 << "'";
-      }
+    FailureOr<std::map<int64_t, Model>> models = readModels();
+    if (failed(models))
+      return failure();
     llvm::StringMap<int64_t> ranks = rankDevices(*plan);
 
+    // Replicas that are cut in the same places share what is known of it.
+    std::map<std::pair<int64_t, std::vector<unsigned>>, Cut> cuts;
+    struct StageJob {
+      const Cut *cut;
+      dist::StageAttr attribute;
+      func::FuncOp made;
+    };
+    std::vector<StageJob> jobs;
     int64_t firstSample = 0;
     for (auto [r, replica] : llvm::enumerate(plan->replicas)) {
-      auto model = models.find(replica.microbatch_size);
-      if (model == models.end())
+      auto model = models->find(replica.microbatch_size);
+      if (model == models->end())
         return error("has no model for microbatches of " +
                      llvm::Twine(replica.microbatch_size) +
                      " samples, which replica " + llvm::Twine(r) + " asks for");
-      FailureOr<UnitTable> table = unitsOf(model->second);
-      if (failed(table))
-        return failure();
-      FailureOr<llvm::StringMap<unsigned>> stageOfUnit =
-          placeUnits(replica, r, *table);
+      FailureOr<std::vector<unsigned>> stageOfUnit =
+          placeUnits(replica, r, model->second.table);
       if (failed(stageOfUnit))
         return failure();
-      SmallVector<dist::StageAttr> attributes;
       for (auto [s, stage] : llvm::enumerate(replica.stages))
         if (failed(checkDevices(stage, r, s)))
           return failure();
+      auto [cut, isNew] = cuts.try_emplace(
+          {replica.microbatch_size, *stageOfUnit}, model->second, *stageOfUnit);
+      if (isNew && failed(cut->second.findEdges()))
+        return failure();
       for (auto [s, stage] : llvm::enumerate(replica.stages)) {
         dist::StageAttr attribute = stageAttr(replica, stage, r, s, ranks,
                                               firstSample, plan->global_batch);
         if (!attribute)
           return failure();
-        attributes.push_back(attribute);
+        jobs.push_back({&cut->second, attribute, nullptr});
       }
-      if (failed(ReplicaCutter(model->second, attributes, *stageOfUnit).run()))
-        return failure();
       firstSample += replica.microbatch_size * replica.microbatches;
     }
-    for (auto &[batch, model] : models)
-      model.erase();
+    parallelForEach(&getContext(), jobs, [](StageJob &job) {
+      job.made = StageCutter(*job.cut, job.attribute).run();
+    });
+    for (const StageJob &job : jobs)
+      OpBuilder(job.cut->model.func).insert(job.made);
+    for (auto &[batch, model] : *models)
+      model.func.erase();
     return success();
   }
 
