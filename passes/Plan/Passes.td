@@ -51,7 +51,8 @@ def ShardStages : Pass<"dist-shard-stages", "::mlir::ModuleOp"> {
     weights; other ops follow their operands by their sharding
     rules. A partial sum that is read whole is summed in rank order (the same
     on every rank; a large one among three or more ranks in slices, each by one
-    rank); what is split and read whole is gathered.
+    rank); what is split and read whole is gathered. What several readers ask
+    for is made once.
 
     *Ensures:* one function a device, with `#dist.program`, on local tensors;
     transfers name ranks.

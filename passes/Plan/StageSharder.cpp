@@ -8,6 +8,8 @@
 
 #include "StageSharder.h"
 
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -68,6 +70,12 @@ void StageSharder::run() {
          llvm::make_early_inc_range(func.getOps<het::ParameterOp>()))
       if (parameter->use_empty())
         parameter.erase();
+  // Ops that read one value ask for it in the same layout, each for itself.
+  IRRewriter rewriter(stage->getContext());
+  for (func::FuncOp func : funcs) {
+    DominanceInfo dominance(func);
+    eliminateCommonSubExpressions(rewriter, dominance, func);
+  }
 }
 
 void StageSharder::expand(Operation *op) {

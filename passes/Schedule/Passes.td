@@ -13,6 +13,7 @@ def NormalizeMatmuls : Pass<"exec-normalize-matmuls", "::mlir::func::FuncOp"> {
     *Does:* a library takes consecutive row-major matrices, each plain or
     transposed. Where the dims of a `het.matmul`'s operand are not batch, then
     free and contracted dims as two runs, a `het.transpose` in front makes them so.
+    Equal transposes of one value in one unit and phase are one.
 
     *Ensures:* every `het.matmul` of a program is one gemm (`matchGemm` succeeds).
 

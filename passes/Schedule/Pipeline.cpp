@@ -9,7 +9,6 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 
@@ -17,8 +16,6 @@ void autohet::buildOrderPipeline(OpPassManager &pm,
                                  const SchedulePipelineOptions &options) {
   // Products first: the transposes they need are kernels like any other.
   pm.addNestedPass<func::FuncOp>(createNormalizeMatmuls());
-  // Equal transposes of one value are one.
-  pm.addNestedPass<func::FuncOp>(createCSEPass());
   pm.addPass(createFormKernels());
   OrderMicrobatchesOptions order;
   order.schedule = options.schedule;

@@ -270,7 +270,8 @@ func.func @r0.s1() attributes {dist.stage = #second} {
 
 // A large sum among three: each rank sums a third, in rank order, and sends that
 // to the others, beginning with the next. No kernel stands between a send and a
-// receive, which it would wait for.
+// receive, which it would wait for. The first rank has the result; what nobody
+// reads on the others is not there.
 // CHECK-LABEL: func.func @"n0/1"
 // CHECK:         %[[P:.*]] = het.matmul {{.*}} -> tensor<2x10000xf32>
 // CHECK-NEXT:    %[[F:.*]] = het.reshape %[[P]] to [20000]
@@ -289,7 +290,7 @@ func.func @r0.s1() attributes {dist.stage = #second} {
 // CHECK-NEXT:    %[[S2:.*]] = dist.recv from 2 channel [[D]] inline : tensor<6666xf32>
 // CHECK-NEXT:    %[[J:.*]] = het.concat %[[S0]], %[[SUM]], %[[S2]] {dim = 0 : i64}
 // CHECK-NEXT:    %[[Y:.*]] = het.reshape %[[J]] to [2, 10000]
-// CHECK-NEXT:    het.tanh %[[Y]]
+// CHECK-NEXT:    return
 func.func @r0.s0(%x: tensor<2x6xf32>) -> (tensor<2x10000xf32> {het.name = "y"}) attributes {dist.stage = #stage} {
   %up = het.parameter "up" : tensor<6x9xf32>
   %u = het.matmul %x, %up contract [1] [0] : (tensor<2x6xf32>, tensor<6x9xf32>) -> tensor<2x9xf32>
@@ -326,4 +327,25 @@ func.func @r0.s0(%x: tensor<2x6xf32>, %shares: tensor<2x3x1xf32>) -> (tensor<2x6
   %w = het.mul %t, %shares : (tensor<2x3x6xf32>, tensor<2x3x1xf32>) -> tensor<2x3x6xf32>
   %y = het.reduce sum %w dims [1] : (tensor<2x3x6xf32>) -> tensor<2x6xf32>
   return %y : tensor<2x6xf32>
+}
+
+// -----
+
+#stage = #dist.stage<replica = 0, stage = 0, stages = 1, world = 2, ranks = [0, 1], weights = [1, 1],
+    devices = ["n0/0", "n0/1"], microbatches = 4, microbatch_size = 2, first_sample = 0, global_batch = 8>
+
+// Two readers of a parameter have the same part of it once.
+// CHECK-LABEL: func.func @"n0/1"
+// CHECK:         %[[W:.*]] = het.parameter "w" offsets [0, 4] of [6, 8]
+// CHECK-NEXT:    %[[M:.*]] = het.matmul %{{.*}}, %[[W]]
+// CHECK-NEXT:    %[[R:.*]] = het.relu %[[M]]
+// CHECK-NEXT:    het.matmul %[[R]], %[[W]]
+func.func @r0.s0(%x: tensor<2x6xf32>, %v: tensor<2x6xf32>) -> (tensor<2x6xf32> {het.name = "y"}) attributes {dist.stage = #stage} {
+  %w = het.parameter "w" : tensor<6x8xf32>
+  %0 = het.matmul %x, %w contract [1] [0] : (tensor<2x6xf32>, tensor<6x8xf32>) -> tensor<2x8xf32>
+  %1 = het.relu %0 : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  %w2 = het.parameter "w" : tensor<6x8xf32>
+  %2 = het.matmul %1, %w2 contract [1] [1] : (tensor<2x8xf32>, tensor<6x8xf32>) -> tensor<2x6xf32>
+  %3 = het.tanh %2 : (tensor<2x6xf32>) -> tensor<2x6xf32>
+  return %3 : tensor<2x6xf32>
 }

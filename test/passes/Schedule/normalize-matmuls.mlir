@@ -55,3 +55,22 @@ func.func @place(%x: tensor<2x8x5xf32>, %w: tensor<8x6xf32>) {
   %0 = het.matmul %x, %w contract [1] [0] {het.phase = "backward", het.unit = "block0.attn"} : (tensor<2x8x5xf32>, tensor<8x6xf32>) -> tensor<2x5x6xf32>
   return
 }
+
+// Equal transposes of one place are one, whoever put them there; another place
+// has its own.
+// CHECK-LABEL: func.func @equal
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x8x5xf32>
+// CHECK-NEXT:    %[[XT:.*]] = het.transpose %[[X]] by [0, 2, 1] {het.unit = "a"}
+// CHECK-NEXT:    het.matmul %[[XT]]
+// CHECK-NEXT:    het.matmul %[[XT]]
+// CHECK-NEXT:    %[[XB:.*]] = het.transpose %[[X]] by [0, 2, 1] {het.unit = "b"}
+// CHECK-NEXT:    het.matmul %[[XB]]
+// CHECK-NEXT:    het.relu %[[XT]]
+func.func @equal(%x: tensor<2x8x5xf32>, %w: tensor<8x6xf32>, %v: tensor<8x7xf32>) -> tensor<2x5x8xf32> {
+  %0 = het.matmul %x, %w contract [1] [0] {het.unit = "a"} : (tensor<2x8x5xf32>, tensor<8x6xf32>) -> tensor<2x5x6xf32>
+  %1 = het.matmul %x, %v contract [1] [0] {het.unit = "a"} : (tensor<2x8x5xf32>, tensor<8x7xf32>) -> tensor<2x5x7xf32>
+  %2 = het.matmul %x, %v contract [1] [0] {het.unit = "b"} : (tensor<2x8x5xf32>, tensor<8x7xf32>) -> tensor<2x5x7xf32>
+  %3 = het.transpose %x by [0, 2, 1] {het.unit = "a"} : (tensor<2x8x5xf32>) -> tensor<2x5x8xf32>
+  %4 = het.relu %3 {het.unit = "a"} : (tensor<2x5x8xf32>) -> tensor<2x5x8xf32>
+  return %4 : tensor<2x5x8xf32>
+}
