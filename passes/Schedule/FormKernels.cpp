@@ -33,27 +33,47 @@ struct FormKernels : autohet::impl::FormKernelsBase<FormKernels> {
     for (auto func : getOperation().getOps<func::FuncOp>())
       if (func->hasAttr(dist::kProgramAttr))
         programs.push_back(func);
-    for (func::FuncOp program : programs)
-      foldEmpty(program.getBody().front());
-    // Kernels are of all programs: only the groups are formed in parallel.
-    std::vector<std::vector<KernelGroup>> groups(programs.size());
+    // Kernels are of all programs; everything else is each program's own.
+    std::vector<std::vector<Outline>> outlines(programs.size());
     parallelFor(&getContext(), 0, programs.size(), [&](size_t i) {
-      groups[i] = groupKernels(programs[i].getBody().front());
+      Block &block = programs[i].getBody().front();
+      foldEmpty(block);
+      std::vector<KernelGroup> groups = groupKernels(block);
+      outlines[i].reserve(groups.size());
+      for (KernelGroup &group : groups)
+        outlines[i].emplace_back(std::move(group));
     });
-    for (const std::vector<KernelGroup> &ofProgram : groups)
-      for (const KernelGroup &group : ofProgram)
-        outline(group);
+    for (std::vector<Outline> &ofProgram : outlines)
+      for (Outline &outline : ofProgram)
+        outline.kernel = kernelOf(outline);
+    parallelForEach(&getContext(), outlines,
+                    [](std::vector<Outline> &ofProgram) { call(ofProgram); });
     // Constants live on in the kernels; what is read by a product, which is
     // none, a kernel of its own writes.
     for (func::FuncOp program : programs)
       for (auto constant : llvm::make_early_inc_range(
                program.getBody().front().getOps<het::ConstantOp>())) {
-        if (constant->use_empty())
+        if (constant->use_empty()) {
           constant.erase();
-        else if (!isEmpty(constant))
-          outline(KernelGroup{{constant}});
+        } else if (!isEmpty(constant)) {
+          Outline outline(KernelGroup{{constant}});
+          outline.kernel = kernelOf(outline);
+          call(outline);
+        }
       }
   }
+
+  /// A group on its way into a kernel.
+  struct Outline {
+    explicit Outline(KernelGroup ofOps)
+        : group(std::move(ofOps)), ports(portsOf(group.ops)),
+          hash(hashOf(group)) {}
+
+    KernelGroup group;
+    KernelPorts ports;
+    size_t hash;
+    func::FuncOp kernel;
+  };
 
   static bool isEmpty(Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -102,31 +122,40 @@ struct FormKernels : autohet::impl::FormKernelsBase<FormKernels> {
     return name;
   }
 
-  void outline(const KernelGroup &group) {
-    KernelPorts ports = portsOf(group.ops);
-    func::FuncOp kernel = kernelOf(group, ports);
-    OpBuilder builder(&getContext());
-    builder.setInsertionPointAfter(group.last());
-    auto call = func::CallOp::create(builder, group.last()->getLoc(), kernel,
-                                     ports.inputs.getArrayRef());
-    for (StringRef name : {het::kUnitAttr, het::kPhaseAttr})
-      if (Attribute attribute = group.last()->getAttr(name))
-        call->setAttr(name, attribute);
-    for (auto [output, result] :
-         llvm::zip_equal(ports.outputs, call.getResults()))
-      output.replaceAllUsesWith(result);
-    for (Operation *op : llvm::reverse(group.ops))
-      op->erase();
+  /// Calls instead of a program's groups, which are in its order. A port that
+  /// another group gives is that one's call by then.
+  static void call(MutableArrayRef<Outline> outlines) {
+    IRMapping replaced;
+    for (Outline &outline : outlines) {
+      Operation *last = outline.group.last();
+      OpBuilder builder(last);
+      auto call = func::CallOp::create(
+          builder, last->getLoc(), outline.kernel,
+          llvm::map_to_vector(outline.ports.inputs, [&](Value input) {
+            return replaced.lookupOrDefault(input);
+          }));
+      for (StringRef name : {het::kUnitAttr, het::kPhaseAttr})
+        if (Attribute attribute = last->getAttr(name))
+          call->setAttr(name, attribute);
+      for (auto [output, result] :
+           llvm::zip_equal(outline.ports.outputs, call.getResults())) {
+        output.replaceAllUsesWith(result);
+        replaced.map(output, result);
+      }
+      for (Operation *op : llvm::reverse(outline.group.ops))
+        op->erase();
+    }
   }
 
   /// The module's function that computes the group, a new one where there is
   /// none.
-  func::FuncOp kernelOf(const KernelGroup &group, const KernelPorts &ports) {
-    std::vector<func::FuncOp> &alike = kernels[hashOf(group)];
+  func::FuncOp kernelOf(const Outline &outline) {
+    const KernelGroup &group = outline.group;
+    std::vector<func::FuncOp> &alike = kernels[outline.hash];
     for (func::FuncOp known : alike)
-      if (isBodyOf(known.front(), group, ports))
+      if (isBodyOf(known.front(), group, outline.ports))
         return known;
-    func::FuncOp kernel = build(group, ports);
+    func::FuncOp kernel = build(group, outline.ports);
     alike.push_back(kernel);
     std::string name = nameOf(group);
     kernel.setName((name + "_" + llvm::Twine(used[name]++)).str());
