@@ -130,12 +130,20 @@ FailureOr<Parameters> collectUses(const Programs &programs) {
 }
 
 /// What is exchanged: decided once, and read by all devices' parts at a time.
+/// Attributes of cells and messages are the same on every device.
 struct Exchange {
   Exchange(MLIRContext *context, const Parameters &parameters,
-           ArrayRef<Cell> cells, ArrayRef<Bucket> buckets)
+           ArrayRef<Cell> cells, ArrayRef<Bucket> buckets, int64_t world)
       : parameters(parameters), cells(cells), buckets(buckets) {
-    for (auto [c, cell] : llvm::enumerate(cells))
+    Builder builder(context);
+    for (auto [c, cell] : llvm::enumerate(cells)) {
       byName[cell.name].push_back(c);
+      places.push_back({cell.getType(),
+                        builder.getDenseI64ArrayAttr(cell.box.offsets),
+                        builder.getDenseI64ArrayAttr(cell.globalShape)});
+    }
+    for (int64_t rank = 0; rank < world; ++rank)
+      peers.push_back(builder.getI64IntegerAttr(rank));
     // A bucket of small parameters of many layers is complete late, and needed
     // early.
     for (unsigned b = 0; b < buckets.size(); ++b)
@@ -143,16 +151,27 @@ struct Exchange {
     llvm::sort(byNeed, [&](unsigned a, unsigned b) {
       return buckets[a].cells.front() < buckets[b].cells.front();
     });
-    for (const Bucket &bucket : buckets)
-      labels.push_back(labelsOf(context, bucket));
+    for (auto [b, bucket] : llvm::enumerate(buckets))
+      messages.push_back(messagesOf(builder, b, bucket));
   }
 
-  /// Of a bucket's messages: what they carry, and their phase. "gradient of
-  /// wte.weight and 2 more".
-  struct Labels {
-    DictionaryAttr parts; ///< while the backward goes on
-    DictionaryAttr sums;  ///< of a group, behind it
-    DictionaryAttr fresh; ///< new parameters
+  /// Where a cell is in its parameter.
+  struct Place {
+    RankedTensorType type;
+    DenseI64ArrayAttr offsets, globalShape;
+  };
+
+  /// What messages of one kind are told apart by: what they carry and their
+  /// phase, "gradient of wte.weight and 2 more", and the channel.
+  struct Message {
+    DictionaryAttr label;
+    IntegerAttr channel;
+  };
+  /// Of a bucket.
+  struct Messages {
+    Message parts; ///< while the backward goes on
+    Message sums;  ///< of a group, behind it
+    Message fresh; ///< new parameters
   };
 
   /// Of a parameter.
@@ -165,27 +184,32 @@ struct Exchange {
   const Parameters &parameters;
   ArrayRef<Cell> cells;
   ArrayRef<Bucket> buckets;
-  SmallVector<unsigned> byNeed;  ///< in the order of the next forward
-  SmallVector<Labels, 0> labels; ///< by bucket
+  SmallVector<unsigned> byNeed;      ///< in the order of the next forward
+  SmallVector<Place, 0> places;      ///< by cell
+  SmallVector<Messages, 0> messages; ///< by bucket
+  SmallVector<IntegerAttr> peers;    ///< by rank
 
 private:
-  Labels labelsOf(MLIRContext *context, const Bucket &bucket) {
+  Messages messagesOf(Builder &builder, size_t b, const Bucket &bucket) {
     llvm::SetVector<StringAttr> names;
     for (unsigned c : bucket.cells)
       names.insert(cells[c].name);
     std::string of = names.front().str();
     if (names.size() > 1)
       of += llvm::formatv(" and {0} more", names.size() - 1);
-    Builder builder(context);
-    auto label = [&](const llvm::Twine &text, StringRef phase) {
-      return builder.getDictionaryAttr(
-          {builder.getNamedAttr(dist::kLabelAttr, builder.getStringAttr(text)),
-           builder.getNamedAttr(het::kPhaseAttr,
-                                builder.getStringAttr(phase))});
+    auto message = [&](const llvm::Twine &text, StringRef phase,
+                       int64_t channel) -> Message {
+      return {builder.getDictionaryAttr(
+                  {builder.getNamedAttr(dist::kLabelAttr,
+                                        builder.getStringAttr(text)),
+                   builder.getNamedAttr(het::kPhaseAttr,
+                                        builder.getStringAttr(phase))}),
+              builder.getI64IntegerAttr(channel)};
     };
-    return {label("gradient of " + of, kReducePhase),
-            label("gradient of " + of, kUpdatePhase),
-            label("new " + of, kUpdatePhase)};
+    int64_t channel = kFirstChannel + 2 * int64_t(b);
+    return {message("gradient of " + of, kReducePhase, channel),
+            message("gradient of " + of, kUpdatePhase, channel),
+            message("new " + of, kUpdatePhase, channel + 1)};
   }
 
   llvm::DenseMap<StringAttr, SmallVector<unsigned>> byName; // cells
@@ -227,13 +251,30 @@ private:
     return op;
   }
 
-  template <typename OpT, typename... Args>
-  OpT createTransfer(const Bucket &bucket, DictionaryAttr label,
-                     Args &&...args) {
-    auto op = OpT::create(builder, cells[bucket.cells.front()].loc,
-                          std::forward<Args>(args)..., /*inlined=*/true);
-    op->setDiscardableAttrs(label);
+  /// A send of values or a receive of types.
+  template <typename OpT, typename Payload>
+  OpT createTransfer(const Bucket &bucket, const Exchange::Message &message,
+                     const Payload &payload, int64_t peer) {
+    auto op = OpT::create(builder, cells[bucket.cells.front()].loc, payload,
+                          exchange.peers[peer], message.channel,
+                          /*inlined=*/builder.getUnitAttr());
+    op->setDiscardableAttrs(message.label);
     return op;
+  }
+
+  void send(const Bucket &bucket, const Exchange::Message &message,
+            ArrayRef<Value> values, int64_t to) {
+    createTransfer<dist::SendOp>(bucket, message, ValueRange(values), to);
+  }
+
+  /// The values that arrive, by cell of the bucket.
+  ResultRange receive(const Bucket &bucket, const Exchange::Message &message,
+                      int64_t from) {
+    SmallVector<Type> types;
+    for (unsigned c : bucket.cells)
+      types.push_back(exchange.places[c].type);
+    return createTransfer<dist::RecvOp>(bucket, message, TypeRange(types), from)
+        .getValues();
   }
 
   /// The ops after which this device has its whole part of each parameter.
@@ -298,25 +339,20 @@ private:
   }
 
   void receiveGradient(unsigned b, const Bucket &bucket, int64_t from) {
-    SmallVector<Type> types;
-    for (unsigned c : bucket.cells)
-      types.push_back(cells[c].getType());
-    auto recv = createTransfer<dist::RecvOp>(bucket, exchange.labels[b].parts,
-                                             types, from, gradientChannel(b));
-    for (auto [c, part] : llvm::zip_equal(bucket.cells, recv.getValues()))
+    for (auto [c, part] : llvm::zip_equal(
+             bucket.cells, receive(bucket, exchange.messages[b].parts, from)))
       received[{c, from}] = part;
   }
 
   void sendGradient(unsigned b, const Bucket &bucket, int64_t to) {
     SmallVector<Value> parts;
     for (unsigned c : bucket.cells)
-      parts.push_back(ownPart(cells[c]));
-    createTransfer<dist::SendOp>(bucket, exchange.labels[b].parts, parts, to,
-                                 gradientChannel(b));
+      parts.push_back(ownPart(c));
+    send(bucket, exchange.messages[b].parts, parts, to);
   }
 
   Value partOf(unsigned c, int64_t from) {
-    return from == rank ? ownPart(cells[c]) : received.at({c, from});
+    return from == rank ? ownPart(c) : received.at({c, from});
   }
 
   /// Parts of `ranks`, in their order; null of none.
@@ -342,9 +378,8 @@ private:
         SmallVector<Value> sums;
         for (unsigned c : bucket.cells)
           sums.push_back(sumOf(c, group.members));
-        createTransfer<dist::SendOp>(bucket, exchange.labels[b].sums, sums,
-                                     cells[bucket.cells.front()].owner,
-                                     gradientChannel(b));
+        send(bucket, exchange.messages[b].sums, sums,
+             cells[bucket.cells.front()].owner);
       }
     }
   }
@@ -384,13 +419,10 @@ private:
     });
     if (own == first.spreads.end())
       return;
-    SmallVector<Type> types;
-    for (unsigned c : bucket.cells)
-      types.push_back(cells[c].getType());
-    auto recv = createTransfer<dist::RecvOp>(
-        bucket, exchange.labels[b].fresh, types,
-        own->relay == rank ? first.owner : own->relay, parameterChannel(b));
-    for (auto [c, value] : llvm::zip_equal(bucket.cells, recv.getValues()))
+    for (auto [c, value] : llvm::zip_equal(
+             bucket.cells,
+             receive(bucket, exchange.messages[b].fresh,
+                     own->relay == rank ? first.owner : own->relay)))
       fresh[c] = value;
   }
 
@@ -404,8 +436,7 @@ private:
       values.push_back(fresh[c]);
     }
     for (const RelayGroup &group : cells[bucket.cells.front()].spreads)
-      createTransfer<dist::SendOp>(bucket, exchange.labels[b].fresh, values,
-                                   group.relay, parameterChannel(b));
+      send(bucket, exchange.messages[b].fresh, values, group.relay);
   }
 
   void passUpdatesOn() {
@@ -418,8 +449,7 @@ private:
           values.push_back(fresh.at(c));
         for (int64_t member : group.members)
           if (member != rank)
-            createTransfer<dist::SendOp>(buckets[b], exchange.labels[b].fresh,
-                                         values, member, parameterChannel(b));
+            send(buckets[b], exchange.messages[b].fresh, values, member);
       }
   }
 
@@ -439,18 +469,17 @@ private:
             })) {
           for (unsigned c : inside)
             if (Value value = fresh.lookup(c))
-              store(name, parameter, value, cells[c].box,
-                    /*isRows=*/!(cells[c].box == use.box));
+              create<dist::StoreParameterOp>(
+                  parameter.loc, name,
+                  cells[c].box == use.box ? UnitAttr() : builder.getUnitAttr(),
+                  value, exchange.places[c].offsets,
+                  exchange.places[c].globalShape);
         } else if (Value whole = assemble(name, use.box, 0, use.box)) {
-          store(name, parameter, whole, use.box, /*isRows=*/false);
+          create<dist::StoreParameterOp>(parameter.loc, name.getValue(),
+                                         /*rows=*/false, whole, use.box.offsets,
+                                         parameter.globalShape);
         }
       }
-  }
-
-  void store(StringAttr name, const ParameterUses &parameter, Value value,
-             const Box &box, bool isRows) {
-    create<dist::StoreParameterOp>(parameter.loc, name, isRows, value,
-                                   box.offsets, parameter.globalShape);
   }
 
   /// Whether just one of this device's boxes has the cell, as a run of its
@@ -478,21 +507,28 @@ private:
   }
 
   /// This device's sum of gradients of the cell, cut out of its boxes.
-  Value ownPart(const Cell &cell) {
+  Value ownPart(unsigned c) {
+    const Cell &cell = cells[c];
+    const Exchange::Place &place = exchange.places[c];
     Value sum;
     ArrayRef<BoxUse> uses = parameters.find(cell.name)->second.contributed;
     bool isRun = isRunOfOne(uses, cell);
     for (const BoxUse &use : uses) {
       if (use.rank != rank || !use.box.contains(cell.box))
         continue;
-      const Box &box = isRun ? cell.box : use.box;
-      auto type = RankedTensorType::get(box.sizes, cell.element);
-      Value part = create<dist::LocalGradientOp>(cell.loc, type, cell.name,
-                                                 box.offsets, cell.globalShape);
-      if (!(box == cell.box)) {
+      bool isWhole = isRun || use.box == cell.box;
+      Value part = create<dist::LocalGradientOp>(
+          cell.loc,
+          isWhole ? place.type
+                  : RankedTensorType::get(use.box.sizes, cell.element),
+          cell.name,
+          isWhole ? place.offsets
+                  : builder.getDenseI64ArrayAttr(use.box.offsets),
+          place.globalShape);
+      if (!isWhole) {
         SmallVector<int64_t> offsets, strides(cell.box.sizes.size(), 1);
         for (auto [inner, outer] :
-             llvm::zip_equal(cell.box.offsets, box.offsets))
+             llvm::zip_equal(cell.box.offsets, use.box.offsets))
           offsets.push_back(inner - outer);
         part = create<het::SliceOp>(cell.loc, part, offsets, cell.box.sizes,
                                     strides);
@@ -528,13 +564,6 @@ private:
     if (parts.size() <= 1)
       return parts.empty() ? Value() : parts.front();
     return create<het::ConcatOp>(builder.getUnknownLoc(), parts, dim);
-  }
-
-  static int64_t gradientChannel(size_t bucket) {
-    return kFirstChannel + 2 * int64_t(bucket);
-  }
-  static int64_t parameterChannel(size_t bucket) {
-    return kFirstChannel + 2 * int64_t(bucket) + 1;
   }
 
   const Exchange &exchange;
@@ -610,7 +639,8 @@ struct SynchronizeGradients
                          << " have channels; a larger bucket-bytes makes fewer";
       return signalPassFailure();
     }
-    Exchange decided(&getContext(), parameters, cells, buckets);
+    Exchange decided(&getContext(), parameters, cells, buckets,
+                     int64_t(nodes.size()));
     SmallVector<std::pair<int64_t, func::FuncOp>> devices(programs.begin(),
                                                           programs.end());
     parallelForEach(&getContext(), devices, [&](auto &device) {
