@@ -301,9 +301,10 @@ LogicalResult ProgramEmitter::emitTraining(bool peels) {
   return emitPart(Part::Update, 0);
 }
 
-void ProgramEmitter::begin() {
+exec::ProgramOp ProgramEmitter::begin(func::FuncOp func,
+                                      dist::ProgramAttr info) {
   OpBuilder builder(func);
-  program = exec::ProgramOp::create(
+  return exec::ProgramOp::create(
       builder, func.getLoc(), info.getDevice(), info.getRank(), info.getWorld(),
       info.getReplica(), info.getStage(), info.getMicrobatches(),
       info.getMicrobatchSize(), info.getFirstSample(), info.getGlobalBatch(),
@@ -379,24 +380,30 @@ struct OrderMicrobatches
       return signalPassFailure();
     getOperation()->setAttr("exec.optimizer",
                             StringAttr::get(&getContext(), optimizer));
-    SmallVector<func::FuncOp> functions;
-    std::vector<std::unique_ptr<ProgramEmitter>> emitters;
+    struct Job {
+      func::FuncOp function;
+      exec::ProgramOp program;
+    };
+    std::vector<Job> jobs;
     for (auto func : getOperation().getOps<func::FuncOp>())
       if (auto info =
-              func->getAttrOfType<dist::ProgramAttr>(dist::kProgramAttr)) {
-        functions.push_back(func);
-        emitters.push_back(
-            std::make_unique<ProgramEmitter>(func, info, schedule, states));
-        emitters.back()->begin();
-      }
-    if (failed(failableParallelForEach(
-            &getContext(), emitters,
-            [](const std::unique_ptr<ProgramEmitter> &emitter) {
-              return emitter->emit();
+              func->getAttrOfType<dist::ProgramAttr>(dist::kProgramAttr))
+        jobs.push_back({func, ProgramEmitter::begin(func, info)});
+    // A body is gone as soon as its program is there: the next program takes
+    // its memory.
+    if (failed(
+            failableParallelForEach(&getContext(), jobs, [&](const Job &job) {
+              func::FuncOp function = job.function;
+              if (failed(ProgramEmitter(function, job.program, schedule, states)
+                             .emit()))
+                return failure();
+              function.getBody().dropAllReferences();
+              function.getBody().getBlocks().clear();
+              return success();
             })))
       return signalPassFailure();
-    for (func::FuncOp func : functions)
-      func.erase();
+    for (const Job &job : jobs)
+      job.function->erase();
   }
 };
 

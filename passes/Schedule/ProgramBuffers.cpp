@@ -13,21 +13,22 @@ using namespace autohet::schedule;
 
 Value ProgramEmitter::declareBuffer(Location loc, StringRef name,
                                     exec::Space space, RankedTensorType type,
-                                    int64_t slots) {
+                                    int64_t slots, Value whole,
+                                    IntegerAttr within) {
   // Names are for people and traces; make them unique.
-  unsigned &seen = names[name];
-  std::string unique =
-      seen ? (name + "." + llvm::Twine(seen)).str() : name.str();
-  ++seen;
+  unsigned seen = names[name]++;
+  Name unique = name;
+  if (seen)
+    llvm::raw_svector_ostream(unique) << '.' << seen;
   exec::SpaceAttr &ofSpace = spaces[unsigned(space)];
   if (!ofSpace)
     ofSpace = exec::SpaceAttr::get(declare.getContext(), space);
-  return exec::BufferOp::create(
-      declare, loc, exec::BufferType::get(type), declare.getStringAttr(unique),
-      ofSpace, number(slots), IntegerAttr(), Value(), IntegerAttr());
+  return exec::BufferOp::create(declare, loc, bufferTypeOf(type),
+                                declare.getStringAttr(unique), ofSpace,
+                                number(slots), IntegerAttr(), whole, within);
 }
 
-Value ProgramEmitter::declareEvent(const llvm::Twine &name, bool once) {
+Value ProgramEmitter::declareEvent(StringRef name, bool once) {
   return exec::EventOp::create(declare, func.getLoc(), declare.getIndexType(),
                                declare.getStringAttr(name),
                                once ? declare.getUnitAttr() : UnitAttr());
@@ -77,22 +78,24 @@ Value ProgramEmitter::bufferOf(Value value) {
   if (isa_and_nonnull<dist::RecvOp>(root.getDefiningOp()))
     if (dist::StoreParameterOp store = storeInPlace(root))
       return buffer = placeOf(store);
-  std::string name;
+  Name name;
   if (auto argument = dyn_cast<BlockArgument>(root)) {
     auto attribute = func.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
                                                        het::kNameAttr);
-    name = attribute ? attribute.str() : "input";
+    name = attribute ? attribute.getValue() : "input";
   } else {
     Operation *op = root.getDefiningOp();
-    if (op->hasAttr(dist::kLabelAttr))
+    if (op->getDiscardableAttr(labelKey))
       return buffer = declareBuffer(root.getLoc(), transferName(op),
                                     exec::Space::arena, tensorOf(root));
-    if (auto unit = op->getAttrOfType<StringAttr>(het::kUnitAttr))
-      name = unit.str() + "/";
+    if (Attribute unit = op->getDiscardableAttr(unitKey)) {
+      name = cast<StringAttr>(unit).getValue();
+      name += '/';
+    }
     if (auto call = dyn_cast<func::CallOp>(op))
-      name += call.getCallee().str();
+      name += call.getCallee();
     else
-      name += op->getName().stripDialect().str();
+      name += op->getName().stripDialect();
   }
   return buffer = declareBuffer(root.getLoc(), name, exec::Space::arena,
                                 tensorOf(root), slotsOf(root));
@@ -154,12 +157,11 @@ Value ProgramEmitter::runOf(Value whole, int64_t within, StringRef name,
   if (run)
     return run;
   auto buffer = whole.getDefiningOp<exec::BufferOp>();
-  run = declareBuffer(buffer.getLoc(), (name + ".rows").str(),
-                      buffer.getSpace(), type);
-  auto part = run.getDefiningOp<exec::BufferOp>();
-  part.getWholeMutable().assign(whole);
-  part.setWithin(within);
-  return run;
+  Name rows = name;
+  rows += ".rows";
+  return run = declareBuffer(buffer.getLoc(), rows, buffer.getSpace(), type,
+                             /*slots=*/1, whole,
+                             declare.getI64IntegerAttr(within));
 }
 
 Value ProgramEmitter::placeOf(dist::StoreParameterOp store) {

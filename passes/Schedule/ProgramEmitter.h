@@ -19,6 +19,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <array>
@@ -90,10 +91,17 @@ struct Stream {
 
 class ProgramEmitter {
 public:
-  ProgramEmitter(func::FuncOp func, dist::ProgramAttr info, StringRef schedule,
+  /// The program, still empty, beside the function: touches the module.
+  static exec::ProgramOp begin(func::FuncOp func, dist::ProgramAttr info);
+
+  ProgramEmitter(func::FuncOp func, exec::ProgramOp program, StringRef schedule,
                  unsigned stateCount)
-      : func(func), info(info), stateCount(stateCount), declare(func),
-        phases(func.getContext()) {
+      : func(func),
+        info(func->getAttrOfType<dist::ProgramAttr>(dist::kProgramAttr)),
+        program(program), stateCount(stateCount), declare(func),
+        phases(func.getContext()),
+        labelKey(declare.getStringAttr(dist::kLabelAttr)),
+        unitKey(declare.getStringAttr(het::kUnitAttr)) {
     count = info.getMicrobatches();
     isGPipe = schedule == "gpipe";
     headStart =
@@ -104,17 +112,17 @@ public:
     });
   }
 
-  /// The program, still empty, beside the function: touches the module.
-  void begin();
-  /// Fills it: touches nothing else, so that devices may be done in parallel.
+  /// Fills the program: touches nothing else, so that devices may be done in
+  /// parallel.
   LogicalResult emit();
 
 private:
   //===--- declarations ---===//
   LogicalResult declarePorts();
   Value declareBuffer(Location loc, StringRef name, exec::Space space,
-                      RankedTensorType type, int64_t slots = 1);
-  Value declareEvent(const llvm::Twine &name, bool once = false);
+                      RankedTensorType type, int64_t slots = 1,
+                      Value whole = nullptr, IntegerAttr within = nullptr);
+  Value declareEvent(StringRef name, bool once = false);
   HeldBox &held(Location loc, StringAttr name, ArrayRef<int64_t> offsets,
                 ArrayRef<int64_t> globalShape, RankedTensorType type,
                 bool trained);
@@ -135,7 +143,8 @@ private:
   //===--- commands ---===//
   Part partOf(Operation *op) const { return phases.partOf(op); }
   /// What traces call a send or a receive: "block0.mlp to rank 1".
-  std::string transferName(Operation *op);
+  using Name = llvm::SmallString<64>;
+  Name transferName(Operation *op);
   /// As an attribute. Most are small, and asked for by every command.
   IntegerAttr number(int64_t value) {
     if (value < -1 || value + 1 >= int64_t(smallNumbers.size()))
@@ -199,12 +208,20 @@ private:
 
   func::FuncOp func;
   dist::ProgramAttr info;
+  exec::ProgramOp program;
   unsigned stateCount;
   OpBuilder declare;
   Phases phases;
+  StringAttr labelKey, unitKey; ///< as Phases: asked for by every transfer
+  exec::BufferType bufferTypeOf(RankedTensorType tensor) {
+    exec::BufferType &known = bufferTypes[tensor];
+    if (!known)
+      known = exec::BufferType::get(tensor);
+    return known;
+  }
+  llvm::DenseMap<Type, exec::BufferType> bufferTypes;
   std::array<IntegerAttr, 64> smallNumbers; ///< from -1 on
   std::array<exec::SpaceAttr, exec::getMaxEnumValForSpace() + 1> spaces;
-  exec::ProgramOp program;
   int64_t count, headStart, inFlight;
   bool isGPipe, inLoop = false;
   bool trains; ///< else microbatches follow one another from step to step

@@ -33,23 +33,24 @@ void ProgramEmitter::flushWaits(int64_t microbatch) {
   pendingSends.clear();
 }
 
-std::string ProgramEmitter::transferName(Operation *op) {
-  auto text = [&](StringRef name) {
-    auto attribute = op->getAttrOfType<StringAttr>(name);
-    return attribute ? attribute.str() : std::string();
+ProgramEmitter::Name ProgramEmitter::transferName(Operation *op) {
+  auto textOf = [&](StringAttr key) {
+    auto attribute = op->getDiscardableAttr(key);
+    return attribute ? cast<StringAttr>(attribute).getValue() : StringRef();
   };
-  std::string name = text(dist::kLabelAttr);
+  Name name = textOf(labelKey);
   if (name.empty()) {
-    name = text(het::kUnitAttr);
+    name = textOf(unitKey);
     if (name.empty())
       name = "a value";
     if (partOf(op) == Part::Backward)
       name += " backward";
   }
-  if (auto send = dyn_cast<dist::SendOp>(op))
-    return name + " to rank " + std::to_string(send.getPeer());
-  return name + " from rank " +
-         std::to_string(cast<dist::RecvOp>(op).getPeer());
+  auto send = dyn_cast<dist::SendOp>(op);
+  name += send ? " to rank " : " from rank ";
+  int64_t peer = send ? send.getPeer() : cast<dist::RecvOp>(op).getPeer();
+  llvm::raw_svector_ostream(name) << peer;
+  return name;
 }
 
 /// The event of a transfer itself, which is called like it: sent or arrived.
@@ -64,9 +65,11 @@ Value ProgramEmitter::doneEvent(Operation *op) {
 /// is received is consumed.
 Value ProgramEmitter::readyEvent(Operation *op) {
   Value &event = events[op].ready;
-  if (!event)
-    event = declareEvent(transferName(op) +
-                         (isa<dist::SendOp>(op) ? ", produced" : ", consumed"));
+  if (!event) {
+    Name name = transferName(op);
+    name += isa<dist::SendOp>(op) ? ", produced" : ", consumed";
+    event = declareEvent(name);
+  }
   return event;
 }
 
@@ -128,8 +131,11 @@ void ProgramEmitter::findLateExchange() {
     return;
   for (dist::SendOp send : own) {
     Value &event = updated[lastUpdate(send)];
-    if (!event)
-      event = declareEvent(transferName(send) + ", updated", /*once=*/true);
+    if (!event) {
+      Name name = transferName(send);
+      name += ", updated";
+      event = declareEvent(name, /*once=*/true);
+    }
   }
 }
 

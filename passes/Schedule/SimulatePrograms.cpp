@@ -70,13 +70,14 @@ public:
       events[event] = device.events.size();
       device.events.push_back({event.getName().str(), event.getOnce()});
     }
-    for (auto buffer : program.getBody().getOps<exec::BufferOp>()) {
-      if (buffer.getSpace() != exec::Space::arena)
-        continue;
-      buffers[buffer] = device.buffers.size();
-      device.buffers.push_back(
-          {buffer.getName().str(), double(buffer.getSlotStride())});
-    }
+    if (detail == SimDetail::Commands)
+      for (auto buffer : program.getBody().getOps<exec::BufferOp>()) {
+        if (buffer.getSpace() != exec::Space::arena)
+          continue;
+        buffers[buffer] = device.buffers.size();
+        device.buffers.push_back(
+            {buffer.getName().str(), double(buffer.getSlotStride())});
+      }
     for (auto stream : program.getBody().getOps<exec::StreamOp>()) {
       SimStream &entry = device.streams.emplace_back();
       entry.name = stream.getName().str();
