@@ -137,15 +137,15 @@ void InferenceRun::runBatch(uint64_t batch) {
   // While this batch is computed, the next one's first messages arrive: unless
   // its outputs must be gathered in between, or it is to be alone.
   Pass next = passOf(batch + 1, seed);
-  bool goesOn =
-      batch + 1 < batches && !outputFile.isPerStep() && !options.oneAtATime;
+  bool isAlone = options.oneAtATime || batch < warmingBatches();
+  bool goesOn = batch + 1 < batches && !outputFile.isPerStep() && !isAlone;
   walker->run(passOf(batch, seed), goesOn ? &next : nullptr);
   window->afterBatch(batch);
   if (outputFile.isPerStep()) {
     walker->drain();
     save(batch);
   }
-  if (options.oneAtATime) {
+  if (isAlone) {
     walker->drain();
     agreeOnMost(program, link, batch, "end of a batch");
   }
@@ -184,17 +184,23 @@ void InferenceRun::measure(uint64_t batch) {
     metricsFile.write(format("{\"batch\":%llu,", (unsigned long long)batch) +
                       timed("batch_time_s", now - latestNs, program));
   latestNs = now;
-  if (batch == 0)
+  if (batch == warmingBatches())
     firstNs = now;
 }
+
+/// What a rank does once, such as opening a library, takes as long as many
+/// batches: where others follow, all ranks do it before those begin, and not
+/// one rank after the other while the others wait.
+uint64_t InferenceRun::warmingBatches() const { return batches > 2 ? 1 : 0; }
 
 /// From one batch to the next, the first one's way through the stages aside: on
 /// the rank where that takes longest, as others may be ahead of it.
 void InferenceRun::measurePeriod(uint64_t endNs) {
   if (batches < 2)
     return;
+  uint64_t counted = batches - 1 - warmingBatches();
   uint64_t periodNs =
-      agreeOnMost(program, link, (endNs - firstNs) / (batches - 1), "period");
+      agreeOnMost(program, link, (endNs - firstNs) / counted, "period");
   if (metricsFile)
     metricsFile.write(
         format("{\"batches\":%llu,", (unsigned long long)batches) +

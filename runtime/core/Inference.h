@@ -44,6 +44,7 @@ private:
   void runBatch(uint64_t batch);
   void report(uint64_t batch);
   void measure(uint64_t batch);
+  uint64_t warmingBatches() const;
   void measurePeriod(uint64_t endNs);
   void save(uint64_t batch);
   bool isFirstRank() const { return program.header().rank == 0; }

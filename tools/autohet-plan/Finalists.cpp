@@ -382,7 +382,7 @@ llvm::Error FinalistJudge::runPlan(const std::string &folder,
   llvm::Expected<std::vector<double>> numbers = readNumbers(metrics, key);
   if (!numbers)
     return numbers.takeError();
-  // A period is of all batches but the first.
+  // A period leaves the first batches out.
   size_t warming = isInference && !isOfOneBatch() ? 0 : 1;
   if (numbers->size() <= warming)
     return llvm::createStringError(metrics + " has no " + key);
