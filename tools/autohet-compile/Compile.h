@@ -42,7 +42,7 @@ struct CompileOptions {
   bool isObjectiveGiven = false;
   // How the model is trained.
   std::vector<std::string> binds;
-  std::string objective = "causal", optimizer = "sgd";
+  std::string objective = "causal", optimizer = "adamw";
   bool inference = false; ///< outputs only: no loss, nothing is trained
   // How it is made.
   std::string cacheFolder, runtimeLibrary, target, features;

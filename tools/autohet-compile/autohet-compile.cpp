@@ -91,7 +91,7 @@ struct CommandLine {
                "inference, what the plan is best in: latency or throughput"),
       cl::value_desc("kind"), cl::cat(modelOptions)};
   cl::opt<std::string> optimizer{"optimizer", cl::desc("sgd, adam or adamw"),
-                                 cl::init("sgd"), cl::cat(modelOptions)};
+                                 cl::init("adamw"), cl::cat(modelOptions)};
 
   cl::opt<std::string> output{
       "o", cl::desc("Folder for the executables; default: out"),
