@@ -120,7 +120,7 @@ static ah_status runAlone(const ah_node_image &image,
       fail(AH_ERROR_INPUT, "option --alone: this job has %u devices, not one",
            deviceImage(image, 0).program->world_size);
     static ah_board board;
-    ah_worker_link link = {sizeof link, 0, nullptr, nullptr, &board};
+    ah_worker_link link = {sizeof link, 0, nullptr, nullptr, &board, 0};
     work(image, 0, options, link);
   });
 }

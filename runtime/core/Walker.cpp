@@ -4,6 +4,8 @@
 
 #include "core/Error.h"
 
+#include <optional>
+
 namespace autohet::runtime {
 
 // Thrown in a stream when another has failed; carries nothing of its own.
@@ -14,7 +16,7 @@ struct StoppedElsewhere {};
 Walker::Walker(Memory &memory, StepClient &client, const ah_worker_link &link,
                Trace *trace)
     : memory(memory), program(memory.program), client(client), link(link),
-      trace(trace), events(new Event[program.events.size()]),
+      pace(link.share), trace(trace), events(new Event[program.events.size()]),
       finished(program.streams.size(), 0) {
   if (program.communicates() && !link.table)
     fail(AH_ERROR_MISMATCH,
@@ -68,6 +70,7 @@ void Walker::run(const Pass &pass, const Pass *next) {
   uint64_t number = walked++;
   {
     // Every stream has ended the pass before the last: the ring has room.
+    Pace::Wait wait(pace);
     std::unique_lock<std::mutex> lock(mutex);
     changed.wait(lock, [&] {
       if (stopped)
@@ -193,6 +196,22 @@ void Walker::walk(uint32_t stream, uint64_t number) {
     changed.notify_all();
 }
 
+/// Whether a command is work of the device itself, which takes it as long as it
+/// is slow: the rest is messages, which links say the time of, and order.
+static bool isWork(uint32_t kind) {
+  switch (kind) {
+  case AH_SEND:
+  case AH_RECV:
+  case AH_RECORD:
+  case AH_WAIT:
+  case AH_AGREE:
+  case AH_HOOK:
+    return false;
+  default:
+    return true;
+  }
+}
+
 void Walker::execute(uint32_t stream, const ah_command &command,
                      int64_t microbatch, uint64_t number, Pass &pass) {
   const ah_device_table &device = memory.table;
@@ -200,6 +219,9 @@ void Walker::execute(uint32_t stream, const ah_command &command,
     return operand(command, index, pass.firstMicrobatch + microbatch);
   };
   int64_t argument = command.args[0];
+  std::optional<Pace::Work> work;
+  if (isWork(command.kind))
+    work.emplace(pace);
   switch (command.kind) {
   case AH_LAUNCH: {
     // Kernels of more operands than this are not written; see lower-kernels.
@@ -292,8 +314,10 @@ void Walker::execute(uint32_t stream, const ah_command &command,
                              &memory.scalar64(AH_SCALAR_SQUARED_NORM)));
     break;
   }
-  case AH_AGREE:
+  case AH_AGREE: {
+    Pace::Wait wait(pace);
     client.agree(pass);
+  }
     memory.scalar32(AH_SCALAR_CLIP) = pass.update.clip;
     break;
   case AH_UPDATE: {
@@ -347,6 +371,7 @@ void Walker::waitEvent(const ah_command &command, uint64_t value) {
     fail(AH_ERROR_MISMATCH,
          "waits for event '%s', which nothing can set any more",
          program.string(program.events[command.args[0]].name));
+  Pace::Wait wait(pace);
   std::unique_lock<std::mutex> lock(mutex);
   ++sleepers;
   changed.wait(lock, [&] { return stopped || event.value.load() >= value; });

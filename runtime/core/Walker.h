@@ -14,6 +14,7 @@
 
 #include "autohet/runtime/comm.h"
 #include "core/Memory.h"
+#include "core/Pace.h"
 #include "core/Transfers.h"
 #include "trace/Trace.h"
 
@@ -115,6 +116,7 @@ private:
   const Program &program;
   StepClient &client;
   ah_worker_link link;
+  Pace pace;
   Trace *trace;
   std::vector<Operand> operands;
   std::unique_ptr<Event[]> events;

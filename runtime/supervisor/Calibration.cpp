@@ -2,6 +2,8 @@
 
 #include "supervisor/Calibration.h"
 
+#include "core/Pace.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -11,28 +13,31 @@
 using namespace autohet::runtime;
 using Clock = std::chrono::steady_clock;
 
-/// Counts rounds of arithmetic until `end`; a round takes some microseconds.
-static double countRounds(Clock::time_point end) {
+/// Counts rounds of arithmetic until `end`; a round takes a tenth of a
+/// millisecond, as a short command does.
+static double countRounds(Pace &pace, Clock::time_point end) {
   double rounds = 0;
   volatile double sink = 0;
   for (double x = 1; Clock::now() < end; ++rounds) {
-    for (int i = 0; i < 2000; ++i)
-      x = x * 0.999999 + 1e-6;
+    Pace::Work work(pace);
+    for (int i = 0; i < 40000; ++i)
+      x = x * 0.999999 + 1e-7; // not 1e-6: x would stay 1
     sink = x;
   }
   (void)sink;
   return rounds;
 }
 
-double autohet::runtime::measureSpeed(unsigned threads) {
-  // The first tenth lets all ranks begin and quotas settle.
+double autohet::runtime::measureSpeed(unsigned threads, double share) {
+  // The first tenth lets all ranks begin.
   static constexpr auto warmUp = std::chrono::milliseconds(100);
   static constexpr auto length = std::chrono::milliseconds(1000);
   std::vector<double> rounds(std::max(threads, 1u));
   std::vector<std::thread> helpers;
-  auto work = [&rounds, start = Clock::now()](size_t index) {
-    countRounds(start + warmUp);
-    rounds[index] = countRounds(start + warmUp + length);
+  Pace pace(share);
+  auto work = [&, start = Clock::now()](size_t index) {
+    countRounds(pace, start + warmUp);
+    rounds[index] = countRounds(pace, start + warmUp + length);
   };
   for (size_t index = 1; index < rounds.size(); ++index)
     helpers.emplace_back(work, index);

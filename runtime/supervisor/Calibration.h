@@ -20,9 +20,9 @@ constexpr double calibrationTolerance = 0.05;
 /// A disturbance passes; what stays is the machine.
 constexpr unsigned calibrationTries = 3;
 
-/// In a worker: arithmetic for about a second, by `threads` threads; units of
-/// work a second.
-double measureSpeed(unsigned threads);
+/// In a worker: arithmetic for about a second, by `threads` threads with
+/// `share` cores together; units of work a second.
+double measureSpeed(unsigned threads, double share);
 
 struct Calibration {
   double worstDeviation = 0; ///< 0.01: one rank is 1 % off its share

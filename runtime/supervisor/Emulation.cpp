@@ -3,10 +3,14 @@
 #include "supervisor/Emulation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 using namespace autohet::runtime;
 
@@ -52,36 +56,104 @@ Shares autohet::runtime::divideCores(const Manifest &manifest, double cores) {
   return shares;
 }
 
-/// First fit, largest first; false where some rank fits nowhere.
-static bool pack(const std::vector<double> &shares, uint32_t cores,
-                 std::vector<Slot> &slots) {
-  std::vector<uint32_t> order(shares.size());
+// First fit, largest first.
+std::vector<uint32_t> autohet::runtime::packCores(const Shares &shares,
+                                                  uint32_t cores) {
+  std::vector<uint32_t> order(shares.cores.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return shares[a] != shares[b] ? shares[a] > shares[b] : a < b;
+    return std::pair(-shares.cores[a], a) < std::pair(-shares.cores[b], b);
   });
   std::vector<double> used(cores);
-  slots.assign(shares.size(), {});
+  std::vector<uint32_t> found(shares.cores.size());
   for (uint32_t rank : order) {
     uint32_t core = 0;
-    while (core < cores && used[core] + shares[rank] > 1)
+    while (core < cores && used[core] + shares.cores[rank] > 1)
       ++core;
     if (core == cores)
-      return false;
-    slots[rank] = {core, used[core], used[core] + shares[rank]};
-    used[core] += shares[rank];
+      return {};
+    found[rank] = core;
+    used[core] += shares.cores[rank];
   }
-  return true;
+  return found;
 }
 
-std::vector<Slot> autohet::runtime::packSlots(Shares &shares, uint32_t cores) {
-  std::vector<Slot> slots;
-  while (!pack(shares.cores, cores, slots)) {
-    shares.coresPerSpeed *= 0.95;
-    for (double &share : shares.cores)
-      share *= 0.95;
+std::vector<double> autohet::runtime::partsOfLargest(const Shares &shares) {
+  double largest = *std::max_element(shares.cores.begin(), shares.cores.end());
+  std::vector<double> parts;
+  for (double share : shares.cores)
+    parts.push_back(share / largest);
+  return parts;
+}
+
+Emulation::Emulation(const Manifest &manifest)
+    : shares(divideCores(manifest, usableCores())),
+      parts(partsOfLargest(shares)), cores(packCores(shares, usableCores())) {}
+
+// Workers that take turns often: a pipeline's stages wait for each other. Not
+// every kernel lets a process choose how long it runs in one go.
+static void takeShortTurns() {
+  struct {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime_ns, deadline_ns, period_ns;
+  } wanted = {};
+  wanted.size = sizeof(wanted);
+  wanted.nice = getpriority(PRIO_PROCESS, 0);
+  wanted.runtime_ns = 200'000;
+  syscall(SYS_sched_setattr, 0, &wanted, 0);
+}
+
+// Only calls that are allowed after a fork.
+void ShareClaim::enter() const {
+  enterWeight();
+  if (core)
+    pinToCore(*core);
+  takeShortTurns();
+}
+
+namespace {
+
+class NiceClaim : public ShareClaim {
+public:
+  NiceClaim(double cores, std::optional<uint32_t> core, int nicer)
+      : ShareClaim(cores, core), nicer(nicer) {}
+
+protected:
+  void enterWeight() const override {
+    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + nicer);
   }
-  return slots;
+
+private:
+  int nicer;
+};
+
+class Niceness : public Emulation {
+public:
+  using Emulation::Emulation;
+
+  std::unique_ptr<ShareClaim> claim(uint32_t rank) override {
+    // What the kernel gives by niceness: a quarter more each.
+    int nicer =
+        static_cast<int>(std::lround(-std::log(parts[rank]) / std::log(1.25)));
+    return std::make_unique<NiceClaim>(shares.cores[rank], coreOf(rank), nicer);
+  }
+
+  std::string describe() const override {
+    char text[160];
+    snprintf(text, sizeof(text), "%.3f cores a unit of speed, by niceness",
+             shares.coresPerSpeed);
+    return text;
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Emulation>
+autohet::runtime::makeNiceness(const Manifest &manifest) {
+  return std::make_unique<Niceness>(manifest);
 }
 
 std::unique_ptr<Emulation>
@@ -94,18 +166,18 @@ autohet::runtime::makeEmulation(const Manifest &manifest, std::string &error) {
     }
   // For tests, and for whoever wants to compare the two.
   const char *way = std::getenv("AUTOHET_EMULATE_BY");
-  if (way && strcmp(way, "quota") && strcmp(way, "duty-cycle")) {
-    error = std::string("AUTOHET_EMULATE_BY=") + way +
-            ": expected quota or duty-cycle";
+  if (way && strcmp(way, "weight") && strcmp(way, "nice")) {
+    error =
+        std::string("AUTOHET_EMULATE_BY=") + way + ": expected weight or nice";
     return nullptr;
   }
-  if (way && !strcmp(way, "duty-cycle"))
-    return makeDutyCycles(manifest);
-  auto quotas = makeQuotas(manifest, error);
-  if (quotas || way)
-    return quotas;
-  fprintf(stderr, "autohet: no cgroup quotas (%s): using duty cycles\n",
+  if (way && !strcmp(way, "nice"))
+    return makeNiceness(manifest);
+  auto weights = makeWeights(manifest, error);
+  if (weights || way)
+    return weights;
+  fprintf(stderr, "autohet: no weights of cgroups (%s): using niceness\n",
           error.c_str());
   error.clear();
-  return makeDutyCycles(manifest);
+  return makeNiceness(manifest);
 }

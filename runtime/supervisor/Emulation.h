@@ -13,6 +13,7 @@
 #include "supervisor/Manifest.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,49 +29,71 @@ struct Shares {
 /// emulated alike. A rank never gets more than its threads can use.
 Shares divideCores(const Manifest &manifest, double cores);
 
-/// Where in a period of the duty cycle a rank runs, and on which core.
-struct Slot {
-  uint32_t core = 0;
-  double begin = 0, end = 0; ///< fractions of a period
-};
+/// The core of each rank, so that no core holds more than it has; empty where
+/// they do not fit.
+std::vector<uint32_t> packCores(const Shares &shares, uint32_t cores);
 
-/// Packs the shares onto whole cores, side by side; scales all of them down
-/// until they fit.
-std::vector<Slot> packSlots(Shares &shares, uint32_t cores);
+/// How large a part of the cluster's largest share each rank's is.
+std::vector<double> partsOfLargest(const Shares &shares);
 
-/// Holds one worker back; undone when it is destroyed.
-class SpeedLimit {
+/// One worker's claim to its share, whatever the other workers on its core do.
+/// What holds it back is its own Pace. Given up when it is destroyed.
+class ShareClaim {
 public:
-  virtual ~SpeedLimit() = default;
+  /// Of so many cores, and on which, if it stays there.
+  ShareClaim(double cores, std::optional<uint32_t> core)
+      : cores(cores), core(core) {}
+  virtual ~ShareClaim() = default;
+
+  const double cores;
+
   /// In the worker's process, between fork and exec.
-  virtual void enter() const = 0;
-  /// In the supervisor, when the worker runs.
-  virtual void started(int pid) = 0;
+  void enter() const;
+
+protected:
+  virtual void enterWeight() const = 0;
+
+private:
+  std::optional<uint32_t> core;
 };
 
-/// All of a supervisor's limits, and a load of all cores (CoreLoad.h) while it
+/// All of a supervisor's claims, and a load of all cores (CoreLoad.h) while it
 /// lives.
 class Emulation {
 public:
+  explicit Emulation(const Manifest &manifest);
   virtual ~Emulation() = default;
-  virtual std::unique_ptr<SpeedLimit> limit(uint32_t rank) = 0;
-  /// "0.225 cores a unit of speed, by quotas of cgroup v1, period 4 ms"
+  /// Null, with errno, on failure.
+  virtual std::unique_ptr<ShareClaim> claim(uint32_t rank) = 0;
+  /// "0.225 cores a unit of speed, by weights of cgroup v1"
   virtual std::string describe() const = 0;
+
+protected:
+  Shares shares;
+  std::vector<double> parts; ///< of the largest share, by rank
+  /// Where whole cores can be filled, workers stay on them: no migrations, and
+  /// a large share has no neighbour. Where they cannot (empty), the kernel
+  /// balances.
+  std::vector<uint32_t> cores;
+
+  std::optional<uint32_t> coreOf(uint32_t rank) const {
+    return cores.empty() ? std::nullopt : std::optional(cores[rank]);
+  }
 
 private:
   CoreLoad load;
 };
 
-/// Quotas of control groups where this process may make some, else duty cycles.
-/// Null and `error` on failure.
+/// Weights of control groups where this process may make some, else
+/// niceness. Null and `error` on failure.
 std::unique_ptr<Emulation> makeEmulation(const Manifest &manifest,
                                          std::string &error);
 
 // The two ways, for makeEmulation. The first gives null where it cannot, and
 // `why`.
-std::unique_ptr<Emulation> makeQuotas(const Manifest &manifest,
-                                      std::string &why);
-std::unique_ptr<Emulation> makeDutyCycles(const Manifest &manifest);
+std::unique_ptr<Emulation> makeWeights(const Manifest &manifest,
+                                       std::string &why);
+std::unique_ptr<Emulation> makeNiceness(const Manifest &manifest);
 
 /// Cores that this process may use, and the calling process to the n-th of
 /// them.

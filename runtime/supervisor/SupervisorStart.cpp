@@ -139,8 +139,8 @@ bool Supervisor::startWorkers(std::string &error) {
     handle.failureFd = failureFd;
     workers[device].rank = firstRank + device;
     if (emulation &&
-        !(workers[device].limit = emulation->limit(workers[device].rank))) {
-      error = "cannot limit the speed of " +
+        !(workers[device].claim = emulation->claim(workers[device].rank))) {
+      error = "cannot emulate the speed of " +
               manifest.describeRank(workers[device].rank) + ": " +
               strerror(errno);
       return false;

@@ -124,14 +124,14 @@ ah_status awaitFrame(FrameType type, Frame &frame) {
 }
 
 /// Emulation: measure when told to, until told to begin.
-ah_status calibrate(uint32_t rank) {
+ah_status calibrate(uint32_t rank, double share) {
   for (;;) {
     Frame frame;
     if (ah_status status = awaitFrame(FrameType::Measure, frame))
       return status;
     if (frame.type == FrameType::Begin)
       return AH_OK;
-    double rate = measureSpeed(worker->manifest.ranks[rank].threads);
+    double rate = measureSpeed(worker->manifest.ranks[rank].threads, share);
     Packer packer;
     packer.number(static_cast<uint64_t>(rate) + 1);
     worker->channel.send(FrameType::Measured, packer.bytes);
@@ -203,6 +203,7 @@ ah_status join(const ah_node_image &image, uint32_t device,
   worker->watch = std::make_unique<PageWatch>(
       worker->page, worker->manifest, worker->failureFd, death_timeout_s);
   link.board = &worker->page.board(device);
+  link.share = handle->share;
   uint32_t rank = worker->page.firstRank() + device;
   // What ps shows: which worker this is.
   prctl(PR_SET_NAME, ("autohet-" + std::to_string(rank)).c_str());
@@ -215,7 +216,7 @@ ah_status join(const ah_node_image &image, uint32_t device,
     if (ah_status status = awaitFrame(FrameType::Peers, frame))
       return status;
   }
-  return options.emulate ? calibrate(rank) : AH_OK;
+  return options.emulate ? calibrate(rank, handle->share) : AH_OK;
 }
 
 } // namespace
@@ -234,6 +235,7 @@ extern "C" ah_status ah_worker_join(const ah_node_image *image, uint32_t device,
   link->table = nullptr;
   link->comm = nullptr;
   link->board = nullptr;
+  link->share = 0;
   return join(*image, device, own, *link);
 }
 

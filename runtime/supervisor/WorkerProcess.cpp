@@ -17,14 +17,14 @@ using namespace autohet::runtime;
 std::string WorkerHandle::format() const {
   return std::to_string(device) + "," + std::to_string(pageFd) + "," +
          std::to_string(channelFd) + "," + std::to_string(failureFd) + "," +
-         std::to_string(supervisor);
+         std::to_string(supervisor) + "," + std::to_string(share);
 }
 
 bool WorkerHandle::parse(const char *text, WorkerHandle &handle) {
   int end = 0;
-  return sscanf(text, "%u,%d,%d,%d,%d%n", &handle.device, &handle.pageFd,
+  return sscanf(text, "%u,%d,%d,%d,%d,%lf%n", &handle.device, &handle.pageFd,
                 &handle.channelFd, &handle.failureFd, &handle.supervisor,
-                &end) == 5 &&
+                &handle.share, &end) == 6 &&
          text[end] == '\0';
 }
 
@@ -37,7 +37,7 @@ std::string autohet::runtime::describeStatus(int status) {
 
 [[noreturn]] static void becomeWorker(const WorkerHandle &handle, char **argv,
                                       char **environment,
-                                      const SpeedLimit *limit) {
+                                      const ShareClaim *claim) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != handle.supervisor)
     _exit(1); // it died before the line above
@@ -48,8 +48,8 @@ std::string autohet::runtime::describeStatus(int status) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   for (int fd : {handle.pageFd, handle.channelFd, handle.failureFd})
     fcntl(fd, F_SETFD, 0);
-  if (limit)
-    limit->enter();
+  if (claim)
+    claim->enter();
   execve("/proc/self/exe", argv, environment);
   fprintf(stderr, "autohet: cannot start a worker: %s\n", strerror(errno));
   _exit(127);
@@ -64,6 +64,7 @@ bool autohet::runtime::startWorker(WorkerProcess &worker, WorkerHandle handle,
   }
   handle.channelFd = pair[1];
   handle.supervisor = getpid();
+  handle.share = worker.claim ? worker.claim->cores : 0;
   // Everything that allocates is done before the fork.
   std::string own = std::string(WorkerHandle::variable) + "=" + handle.format();
   std::vector<char *> environment;
@@ -73,15 +74,13 @@ bool autohet::runtime::startWorker(WorkerProcess &worker, WorkerHandle handle,
   environment.push_back(nullptr);
   pid_t pid = fork();
   if (pid == 0)
-    becomeWorker(handle, argv, environment.data(), worker.limit.get());
+    becomeWorker(handle, argv, environment.data(), worker.claim.get());
   int reason = errno;
   close(pair[1]);
   worker.channel = Channel(pair[0]);
   worker.pid = pid;
   if (pid < 0)
     error = std::string("cannot start a worker: ") + strerror(reason);
-  else if (worker.limit)
-    worker.limit->started(pid);
   return pid > 0;
 }
 
@@ -91,9 +90,8 @@ bool autohet::runtime::reapWorker(WorkerProcess &worker, int &status) {
       waitid(P_PID, worker.pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
       info.si_pid != worker.pid)
     return false;
-  // First whoever sends it signals: the number may be another's after waitpid.
-  worker.limit.reset();
   waitpid(worker.pid, &status, 0);
+  worker.claim.reset();
   worker.pid = -1;
   return true;
 }

@@ -19,6 +19,7 @@ struct WorkerHandle {
   uint32_t device = 0;
   int pageFd = -1, channelFd = -1, failureFd = -1;
   pid_t supervisor = 0;
+  double share = 0; ///< of a core, emulated; 0: full speed
 
   std::string format() const;
   static bool parse(const char *text, WorkerHandle &handle);
@@ -31,19 +32,19 @@ struct WorkerProcess {
   std::string address; ///< of its transport; "" until it is ready
   bool isReady = false, hasEnded = false;
   uint64_t rate = 0; ///< emulation: measured speed; 0 until then
-  std::unique_ptr<SpeedLimit> limit;
+  std::unique_ptr<ShareClaim> claim; ///< emulation
 
   bool isRunning() const { return pid > 0; }
 };
 
 /// Starts this executable again, with the same arguments, as the worker of
 /// `handle.device`: it dies with this process and ignores the signals that
-/// launchers send to whole groups. It begins within `worker.limit`, if there is
+/// launchers send to whole groups. It begins with `worker.claim`, if there is
 /// one. False and `error` on failure.
 bool startWorker(WorkerProcess &worker, WorkerHandle handle, char **argv,
                  std::string &error);
 
-/// Its status once it has ended; then its limit is lifted and `pid` is -1.
+/// Its status once it has ended; then its claim is given up and `pid` is -1.
 bool reapWorker(WorkerProcess &worker, int &status);
 
 /// "was killed by signal 9 (Killed)", "exited with status 3".

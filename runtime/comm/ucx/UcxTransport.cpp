@@ -37,7 +37,7 @@ void ah_comm::run() {
       idleSince = now;
     if (now - lastTick > tickTime)
       tick();
-    // An emulated device must not spend its share of the core on polling.
+    // On an emulated device's core others have work to do.
     if (pacer.isOn() ? !busy : now - idleSince >= spinTime)
       sleep();
   }

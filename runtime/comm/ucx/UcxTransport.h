@@ -3,7 +3,7 @@
 // One thread a worker makes all of UCX's calls; the others hand it requests
 // through a queue. So compute threads never copy messages and UCX needs no
 // locks. The thread sleeps on UCX's event descriptor after a short spin (a
-// polling wait would burn the quota of an emulated device) and keeps the two
+// polling wait would take the core from emulated devices) and keeps the two
 // clocks: a death that the supervisor reports ends every transfer at once, a
 // peer whose command counter stands still for the stall timeout does too.
 //

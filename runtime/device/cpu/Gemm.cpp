@@ -2,7 +2,7 @@
 //
 // oneDNN is opened when a program needs it, so that an executable starts
 // without it and says by name what is missing. One thread: a device of a host
-// is one worker, and a quota of a worker is what emulation hands out.
+// is one worker, and what emulation holds back is the thread that computes.
 //
 //===----------------------------------------------------------------------===//
 

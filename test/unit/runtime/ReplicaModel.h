@@ -81,7 +81,7 @@ inline std::vector<std::string> trainReplicas(const TemporaryFolder &folder,
     threads.emplace_back([&, rank] {
       ah_board board = {};
       ah_comm comm = {&world, rank};
-      ah_worker_link link = {sizeof link, 0, &localTable(), &comm, &board};
+      ah_worker_link link = {sizeof link, 0, &localTable(), &comm, &board, 0};
       try {
         Program program(replicas[rank]->build());
         Trainer(program, options, link, folder.path).run();
@@ -120,7 +120,7 @@ inline std::string trainAlone(const TemporaryFolder &folder,
                               const NodeOptions &options,
                               ProgramBuilder &model) {
   ah_board board = {};
-  ah_worker_link link = {sizeof link, 0, nullptr, nullptr, &board};
+  ah_worker_link link = {sizeof link, 0, nullptr, nullptr, &board, 0};
   try {
     Program program(model.build());
     Trainer(program, options, link, folder.path).run();

@@ -38,7 +38,7 @@ struct TestRun {
   void operator()(ProgramBuilder &builder) {
     ah_device_image image = builder.build();
     Program program(image);
-    ah_worker_link link = {sizeof link, 0, nullptr, nullptr, &board};
+    ah_worker_link link = {sizeof link, 0, nullptr, nullptr, &board, 0};
     Trainer(program, options, link, folder.path).run();
   }
 

@@ -42,7 +42,7 @@ struct Runner {
                   bool announces = false) {
     Program program(builder.build());
     Memory memory(program, *ah_cpu_device_table(), 0);
-    ah_worker_link link = {sizeof link, 0, nullptr, nullptr, &board};
+    ah_worker_link link = {sizeof link, 0, nullptr, nullptr, &board, 0};
     try {
       Walker walker(memory, client, link, nullptr);
       for (unsigned pass = 0; pass < passes; ++pass) {

@@ -19,6 +19,7 @@ using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 static Manifest manifestOf(const std::vector<double> &speeds) {
   Manifest manifest;
@@ -46,17 +47,18 @@ TEST(Emulation, ScaleIsOfTheWholeCluster) {
   EXPECT_THAT(divideCores(manifest, 2).cores, ElementsAre(0.225, 0.225));
 }
 
-TEST(Emulation, PacksSlotsSideBySide) {
-  Shares shares = divideCores(manifestOf({3, 3, 3}), 2); // 0.6 each: two cores
-  std::vector<Slot> slots = packSlots(shares, 2);        // hold two of three
-  ASSERT_EQ(slots.size(), 3u);
-  EXPECT_LE(shares.cores[0], 0.5);
-  for (size_t a = 0; a < slots.size(); ++a)
-    for (size_t b = 0; b < a; ++b)
-      if (slots[a].core == slots[b].core) {
-        EXPECT_TRUE(slots[a].end <= slots[b].begin ||
-                    slots[b].end <= slots[a].begin);
-      }
+TEST(Emulation, PacksSharesOntoCores) {
+  EXPECT_THAT(packCores(divideCores(manifestOf({1, 4, 2, 1}), 2), 2),
+              ElementsAre(1, 0, 1, 1));
+  EXPECT_THAT(packCores(divideCores(manifestOf({3, 3, 1, 1, 1, 1}), 2), 2),
+              ElementsAre(0, 1, 0, 0, 1, 1));
+  // 0.6 each: two cores hold two of three.
+  EXPECT_THAT(packCores(divideCores(manifestOf({3, 3, 3}), 2), 2), IsEmpty());
+}
+
+TEST(Emulation, PartsAreOfTheLargestShare) {
+  EXPECT_THAT(partsOfLargest(divideCores(manifestOf({4, 2, 1, 1}), 2)),
+              ElementsAre(1, 0.5, 0.25, 0.25));
 }
 
 TEST(Emulation, JudgesSpeeds) {
@@ -83,7 +85,7 @@ static unsigned countIdleThreads() {
 TEST(Emulation, KeepsCoresBusyWhileItLives) {
   using Clock = std::chrono::steady_clock;
   {
-    auto emulation = makeDutyCycles(manifestOf({2, 1}));
+    auto emulation = makeNiceness(manifestOf({2, 1}));
     auto end = Clock::now() + std::chrono::seconds(20);
     while (countIdleThreads() < usableCores() && Clock::now() < end)
       std::this_thread::yield();
@@ -96,7 +98,7 @@ class Ways : public testing::TestWithParam<const char *> {};
 
 /// Both ways run a job; how exact they are depends on what else runs here.
 TEST_P(Ways, RunsAJob) {
-  if (GetParam() == std::string("quota") && geteuid() != 0)
+  if (GetParam() == std::string("weight") && geteuid() != 0)
     GTEST_SKIP() << "control groups need root";
   TestJob job({1, 2});
   job.with("emulate=1").with("steps=20");
@@ -115,8 +117,7 @@ TEST_P(Ways, RunsAJob) {
   EXPECT_NE(system(command.c_str()), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Emulation, Ways,
-                         testing::Values("quota", "duty-cycle"),
+INSTANTIATE_TEST_SUITE_P(Emulation, Ways, testing::Values("weight", "nice"),
                          [](const auto &info) {
-                           return info.index ? "DutyCycle" : "Quota";
+                           return info.index ? "Nice" : "Weight";
                          });

@@ -207,6 +207,7 @@ typedef struct ah_worker_link {
   const ah_comm_table *table; /* null where the world is this one device */
   ah_comm *comm;
   ah_board *board;            /* never null: private memory without a supervisor */
+  double share;               /* of a core, which the device is emulated by; 0: full speed */
 } ah_worker_link;
 
 /* In a worker: reports to the supervisor, exchanges addresses and hashes with
