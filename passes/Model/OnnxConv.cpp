@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OnnxMath.h"
+#include "autohet/Support/Extents.h"
 
 using namespace mlir;
 using namespace autohet;
@@ -63,6 +64,10 @@ static FailureOr<SmallVector<Window>> findWindows(OnnxNode &node) {
   SmallVector<Window> windows;
   for (size_t d = 0; d < count; ++d) {
     Window window{kernel[d], (*strides)[d], (*dilations)[d]};
+    if (window.kernel > kMaxElements / window.dilation)
+      return node.error() << "a kernel of " << window.kernel << ", dilated by "
+                          << window.dilation
+                          << ", is over more than 2^40 elements";
     if (automatic == "NOTSET") {
       window.before = (*pads)[d], window.after = (*pads)[d + count];
     } else if (isSame) {

@@ -2,11 +2,13 @@
 //
 // An attribute of another type than its operator's would be read as if it were
 // not there, one that is missing as a default that nobody chose. Which operator
-// has which, OnnxFields.inc says.
+// has which, OnnxFields.inc says. Integers are bounded here, so that operators
+// may add them to each other and to extents.
 //
 //===----------------------------------------------------------------------===//
 
 #include "OnnxToHet.h"
+#include "autohet/Support/Extents.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
@@ -61,6 +63,25 @@ static StringRef typeOf(Attribute value) {
         return isPlace ? inside : StringRef("STRING");
       })
       .Default([](auto) { return "another type"; });
+}
+
+/// An integer that no extent, axis or count is, nothing where there is none:
+/// sums of others stay far from what 64 bits hold. Ends and diagonals
+/// (EyeLike's `k`) may lie anywhere outside, and some numbers are only
+/// compared.
+static std::optional<int64_t> findFarInteger(NamedAttribute attribute) {
+  if (llvm::is_contained({"starts", "ends", "k", "seed", "ignore_index"},
+                         attribute.getName().getValue()))
+    return std::nullopt;
+  SmallVector<int64_t> numbers;
+  if (auto one = dyn_cast<IntegerAttr>(attribute.getValue()))
+    numbers.push_back(one.getInt());
+  else if (auto several = dyn_cast<DenseI64ArrayAttr>(attribute.getValue()))
+    llvm::append_range(numbers, several.asArrayRef());
+  for (int64_t number : numbers)
+    if (number < -kMaxElements || number > kMaxElements)
+      return number;
+  return std::nullopt;
 }
 
 /// What a user can compare a name with that is none.
@@ -136,6 +157,12 @@ LogicalResult FieldVerifier::verify(onnx::NodeOp node) {
              << describeNode(node) << ": attribute '"
              << attribute.getName().getValue() << "' is " << found
              << ", wanted " << llvm::join(wanted, " or ");
+    if (std::optional<int64_t> far =
+            isKnown ? findFarInteger(attribute) : std::nullopt)
+      return emitError(node.getLoc())
+             << describeNode(node) << ": attribute '"
+             << attribute.getName().getValue() << "' has " << *far
+             << ", wanted at most 2^40";
   }
   for (const Field &field : known->second)
     if (field.isRequired && field.isIn(opset) &&

@@ -407,10 +407,10 @@ static LogicalResult convertSplit(OnnxNode &node, Results &results) {
     for (int64_t i = 0, left = extent; i < count; ++i, left -= sizes.back())
       sizes.push_back(std::min(size, left));
   }
-  int64_t sum = 0;
+  int64_t left = extent; // below 0 once a part is none
   for (int64_t size : sizes)
-    sum += size;
-  if (int64_t(sizes.size()) != count || sum != extent)
+    left = size >= 0 && size <= left ? left - size : -1;
+  if (int64_t(sizes.size()) != count || left != 0)
     return node.error() << "parts [" << sizes << "] do not make up dim "
                         << *axis << " of " << node.type(0) << " in " << count
                         << " results";

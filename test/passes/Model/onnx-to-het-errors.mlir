@@ -228,9 +228,27 @@ func.func @fused_attention_types(%x: tensor<2x3x4xf32> {onnx.name = "x"}) -> !on
 
 // Found by fuzzing: more than an integer counts, in one dim or in all.
 func.func @padByFar(%x: tensor<2x3xf32> {onnx.name = "x"}) -> !onnx.value {
-  // expected-error @+1 {{node (Pad): pads by 9223372036854775807, wanted at most 2^40}}
+  // expected-error @+1 {{node (Pad): attribute 'pads' has 9223372036854775807, wanted at most 2^40}}
   %0 = onnx.node "Pad"(%x) opset 2 {pads = array<i64: 0, 0, 0, 9223372036854775807>} : (tensor<2x3xf32>) -> !onnx.value
   return %0 : !onnx.value
+}
+
+// -----
+
+func.func @padByFarOperand(%x: tensor<2xf32> {onnx.name = "x"}) -> !onnx.value {
+  %p = onnx.initializer "p" value dense<[0, 9223372036854775807]> : tensor<2xi64> : tensor<2xi64>
+  // expected-error @+1 {{node (Pad): pads by 9223372036854775807, wanted at most 2^40}}
+  %0 = onnx.node "Pad"(%x, %p) opset 13 {} : (tensor<2xf32>, tensor<2xi64>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
+func.func @splitFar(%x: tensor<3xf32> {onnx.name = "x"}) -> !onnx.value {
+  %s = onnx.initializer "s" value dense<[9223372036854775807, 9223372036854775807, 5]> : tensor<3xi64> : tensor<3xi64>
+  // expected-error @+1 {{parts [9223372036854775807, 9223372036854775807, 5] do not make up dim 0}}
+  %0:3 = onnx.node "Split"(%x, %s) opset 13 {} : (tensor<3xf32>, tensor<3xi64>) -> (!onnx.value, !onnx.value, !onnx.value)
+  return %0#0 : !onnx.value
 }
 
 // -----

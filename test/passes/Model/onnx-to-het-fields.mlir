@@ -85,3 +85,22 @@ func.func @unknown(%x: tensor<2x3xf32> {onnx.name = "x"}, %w: tensor<3xf32> {onn
   %2 = onnx.node "Relu"(%1) opset 13 {slope = 1.0 : f32} : (!onnx.value) -> !onnx.value
   return %2 : !onnx.value
 }
+
+// -----
+
+// What is added to extents is bounded before anything is.
+func.func @far(%x: tensor<1x2x5x5xf32> {onnx.name = "x"}, %w: tensor<3x2x3x3xf32> {onnx.name = "w"}) -> !onnx.value {
+  // expected-error @+1 {{node (Conv): attribute 'pads' has 9223372036854775807, wanted at most 2^40}}
+  %0 = onnx.node "Conv"(%x, %w) opset 11 {pads = array<i64: 0, 9223372036854775807, 0, 0>} : (tensor<1x2x5x5xf32>, tensor<3x2x3x3xf32>) -> !onnx.value
+  // expected-error @+1 {{node (Softmax): attribute 'axis' has -9223372036854775808, wanted at most 2^40}}
+  %1 = onnx.node "Softmax"(%0) opset 13 {axis = -9223372036854775808 : i64} : (!onnx.value) -> !onnx.value
+  return %1 : !onnx.value
+}
+
+// -----
+
+func.func @dilated(%x: tensor<1x2x5x5xf32> {onnx.name = "x"}, %w: tensor<3x2x3x3xf32> {onnx.name = "w"}) -> !onnx.value {
+  // expected-error @+1 {{a kernel of 3, dilated by 1099511627776, is over more than 2^40 elements}}
+  %0 = onnx.node "Conv"(%x, %w) opset 11 {dilations = array<i64: 1099511627776, 1>} : (tensor<1x2x5x5xf32>, tensor<3x2x3x3xf32>) -> !onnx.value
+  return %0 : !onnx.value
+}
