@@ -190,8 +190,7 @@ private:
     ExchangeTime best =
         timeExchange(border, wanted.value_or(GradientExchange::Direct));
     result.gradient_exchange = wanted.value_or(GradientExchange::Direct);
-    // With one node, or one holder in each, there is nothing to relay.
-    if (!wanted && result.devices.size() > 1) {
+    if (!wanted && mayRelay()) {
       ExchangeTime other = timeExchange(border, GradientExchange::Hierarchical);
       if (other.total() * (1 + leastGain) < best.total()) {
         best = std::move(other);
@@ -217,6 +216,14 @@ private:
     if (result.devices.size() > 1)
       result.agreement_s =
           2 * largestLatency() * llvm::Log2_64_Ceil(result.devices.size());
+  }
+
+  /// Whether relays change anything: with one node, or one holder in each, they
+  /// have nothing to pass on.
+  bool mayRelay() const {
+    return llvm::any_of(owners.cellClasses(), [](const CellClass &cells) {
+      return cells.nodeCount() > 1 && cells.nodeCount() < cells.parties.size();
+    });
   }
 
   /// Make, stage, position, share in state.

@@ -13,6 +13,8 @@ namespace autohet {
 static constexpr double gpipeGain = 0.01;
 // Rounds of new numbers of microbatches after a look at the last ones' times.
 static constexpr unsigned countRounds = 2;
+// Plans of more replicas mostly differ, and take long to copy.
+static constexpr size_t fewReplicas = 4;
 
 Judge::Judge(const PlanCosts &costs, const PlannerOptions &options,
              Deadline deadline)
@@ -56,6 +58,40 @@ static bool lacksMemory(const ResolvedPlan &plan, Schedule schedule,
   return false;
 }
 
+static bool areSame(const ResolvedStage &a, const ResolvedStage &b) {
+  return a.units == b.units && a.devices == b.devices &&
+         a.weights == b.weights && a.state_share == b.state_share &&
+         a.keeping == b.keeping;
+}
+
+static bool areSame(const ResolvedReplica &a, const ResolvedReplica &b) {
+  return a.microbatch_size == b.microbatch_size &&
+         a.microbatches == b.microbatches &&
+         a.stages.size() == b.stages.size() &&
+         std::equal(a.stages.begin(), a.stages.end(), b.stages.begin(),
+                    [](const auto &x, const auto &y) { return areSame(x, y); });
+}
+
+static bool areSame(const ResolvedPlan &a, const ResolvedPlan &b) {
+  return a.replicas.size() == b.replicas.size() &&
+         std::equal(a.replicas.begin(), a.replicas.end(), b.replicas.begin(),
+                    [](const auto &x, const auto &y) { return areSame(x, y); });
+}
+
+// Few large replicas lie alike however they are placed, so that the next plan
+// often is the last one again.
+PlanEvaluation Judge::evaluate(const ResolvedPlan &plan, Schedule schedule) {
+  auto known = last.find(schedule);
+  if (known != last.end() && areSame(known->second.plan, plan))
+    return known->second.evaluation;
+  double begin_s = ends.now();
+  PlanEvaluation made = costs.evaluate(plan, schedule, options.state_owner);
+  evaluation_s = ends.now() - begin_s;
+  if (plan.replicas.size() <= fewReplicas)
+    last[schedule] = {plan, made};
+  return made;
+}
+
 bool Judge::consider(const ResolvedPlan &given, SeenPlan *seen) {
   std::optional<ResolvedPlan> even = withEvenState(given);
   const ResolvedPlan &plan = even ? *even : given;
@@ -73,10 +109,7 @@ bool Judge::consider(const ResolvedPlan &given, SeenPlan *seen) {
       continue;
     if (!isFirst && (isLate() || lacksMemory(plan, schedule, costs)))
       break;
-    double begin_s = ends.now();
-    PlanEvaluation evaluation =
-        costs.evaluate(plan, schedule, options.state_owner);
-    evaluation_s = ends.now() - begin_s;
+    PlanEvaluation evaluation = evaluate(plan, schedule);
     ++evaluated_plans;
     SeenPlan *first = isFirst ? seen : nullptr;
     isFirst = false;

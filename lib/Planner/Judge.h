@@ -11,6 +11,7 @@
 
 #include "autohet/Planner/Planner.h"
 #include "llvm/ADT/STLExtras.h"
+#include <map>
 
 namespace autohet {
 
@@ -89,6 +90,13 @@ public:
   const PlannerOptions &plannerOptions() const { return options; }
 
 private:
+  /// A plan that may come again, and what it was found to be.
+  struct LastPlan {
+    ResolvedPlan plan;
+    PlanEvaluation evaluation;
+  };
+  PlanEvaluation evaluate(const ResolvedPlan &plan, Schedule schedule);
+
   bool fits(const PlanEvaluation &evaluation) const;
   void correct(llvm::MutableArrayRef<ReplicaLine> lines,
                const ResolvedPlan &plan, const PlanEvaluation &evaluation);
@@ -100,6 +108,7 @@ private:
   Deadline ends;
   double started_s;
   double evaluation_s = 0; ///< what the last one took
+  std::map<Schedule, LastPlan> last;
   std::vector<PlannedStep> alternatives;
 };
 
