@@ -4,6 +4,7 @@
 #include "DeviceClasses.h"
 #include "Finalists.h"
 #include "GroupingSearch.h"
+#include "PriceProblem.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -39,6 +40,8 @@ static constexpr unsigned maxMixedParts = 1;
 static constexpr int64_t fewReplicas = 8;
 static constexpr double leastSplit = 1.3;
 static constexpr unsigned maxSplits = 6;
+// Of looking for the prices at which fewest replicas have room.
+static constexpr unsigned roomRounds = 10;
 // A neighbour's templates that take no more than that are tried.
 static constexpr double usefulRatio = 1.1;
 // Plans nearer to the bound than this are as good as their neighbours; of many
@@ -183,10 +186,13 @@ void JointSearch::begin() {
   boundEnd = allBoundsEnd = judge.deadline().part(allBoundsPart);
   int64_t most = std::min<int64_t>(costs.machines().devices().size(),
                                    options.global_batch);
-  for (int64_t low = 1; low <= most; low = parts.back().high + 1)
-    addPart(low, std::min(most, low == 1   ? 1
-                                : low == 2 ? fewReplicas
-                                           : 2 * (low - 1)));
+  int64_t high = 0;
+  for (int64_t low = 1; low <= most; low = high + 1) {
+    high = std::min(most, low == 1   ? 1
+                          : low == 2 ? fewReplicas
+                                     : 2 * (low - 1));
+    addFitting(low, high);
+  }
   if (judge.deadline().isSet())
     boundAtOnce();
 }
@@ -198,6 +204,55 @@ JointSearch::Part &JointSearch::addPart(int64_t low, int64_t high) {
   part.search = std::make_unique<TemplateSearch>(mixes.spaceFor(low, high),
                                                  options.global_batch);
   return part;
+}
+
+// As far as memory has room for so many replicas. Fewer of them hold more of
+// the state each, so that they are counted again.
+void JointSearch::addFitting(int64_t low, int64_t high) {
+  while (true) {
+    int64_t fitting = mostReplicas(*addPart(low, high).search);
+    // Where nothing fits at all, one part is left to show that.
+    if (fitting >= high || (fitting < low && parts.size() == 1))
+      return;
+    parts.pop_back();
+    if (fitting < low)
+      return;
+    high = fitting;
+  }
+}
+
+// Whatever devices are worth, there are no more replicas than the cheapest one
+// that holds the model goes into what all are worth. Best are prices at which
+// what such replicas are short of is dear.
+int64_t JointSearch::mostReplicas(TemplateSearch &search) const {
+  double most = search.templates().max_replicas;
+  std::vector<double> all; // devices of each class
+  for (unsigned count : available)
+    all.push_back(std::max(1u, count));
+  // Of all devices of a class; they sum to 1.
+  std::vector<double> prices;
+  for (double count : all)
+    prices.push_back(count / std::accumulate(all.begin(), all.end(), 0.0));
+  PriceProblem problem;
+  problem.resource_count = all.size();
+  for (unsigned round = 0; round < roomRounds; ++round) {
+    std::vector<double> each;
+    for (auto [price, count] : llvm::zip_equal(prices, all))
+      each.push_back(price / count);
+    std::optional<ClassCounts> cheapest = search.leastDevices(each);
+    if (!cheapest)
+      return 0;
+    PriceProblem::Plane &plane = problem.planes.emplace_back();
+    for (auto [used, count] : llvm::zip_equal(*cheapest, all))
+      plane.slopes.push_back(used / count);
+    most = std::min(most, 1 / plane.at(prices));
+    PriceSolution solution = solvePrices(problem);
+    // Fractions of these replicas have room: no prices say less.
+    if (std::floor(most) * solution.objective <= 1)
+      break;
+    prices = std::move(solution.prices);
+  }
+  return std::floor(most * (1 + 1e-9));
 }
 
 void JointSearch::solveAll() {

@@ -55,6 +55,8 @@ private:
   void boundAtOnce();
   void begin();
   Part &addPart(int64_t low, int64_t high);
+  void addFitting(int64_t low, int64_t high);
+  int64_t mostReplicas(TemplateSearch &search) const;
   Part &lowest();
   void startNear(const Part &part, StepBoundProblem &problem) const;
   void solve(Part &part, bool isQuick);

@@ -146,6 +146,56 @@ std::optional<Template> TemplateSearch::withDevices(const ClassCounts &devices,
                     leastStage, deadline);
 }
 
+// From the last unit to the first, in the smallest microbatches, of which one
+// at least is in flight.
+std::optional<ClassCounts>
+TemplateSearch::leastDevices(llvm::ArrayRef<double> prices) {
+  StageTables &stageTables = tablesOf(space.microbatch_sizes.front());
+  const unsigned units = stageTables.unitCount();
+  std::vector<double> shapePrices; // of each variant
+  std::vector<llvm::ArrayRef<uint16_t>> furthest;
+  auto partsOf = [&](unsigned variant) -> llvm::ArrayRef<StageShape::Part> {
+    unsigned shape = stageTables.variants()[variant].shape;
+    return space.costs.shapes()[shape].parts;
+  };
+  for (unsigned index = 0; index < stageTables.variants().size(); ++index) {
+    double &price = shapePrices.emplace_back(0);
+    for (const StageShape::Part &part : partsOf(index))
+      price += part.count * prices[part.machine_class];
+    furthest.push_back(stageTables.furthestEnds(index, /*inFlight=*/1));
+  }
+  /// How units from one on are run at the lowest price.
+  struct Step {
+    double price = never;
+    unsigned variant = 0, end = 0; ///< of the first stage
+  };
+  std::vector<Step> steps(units + 1);
+  steps[units].price = 0;
+  // Where a stage ends best that may end up to a unit. Others need not be
+  // cheaper the later they begin: a cut may have to hold more.
+  std::vector<unsigned> bestEnds(units + 1);
+  for (unsigned begin = units; begin-- > 0;) {
+    bestEnds[begin] = begin;
+    for (unsigned end = begin + 1; end <= units; ++end) {
+      unsigned before = bestEnds[end - 1];
+      bestEnds[end] = steps[end].price < steps[before].price ? end : before;
+    }
+    for (auto [index, price] : llvm::enumerate(shapePrices)) {
+      unsigned end = bestEnds[furthest[index][begin]];
+      if (price + steps[end].price < steps[begin].price)
+        steps[begin] = {price + steps[end].price, static_cast<unsigned>(index),
+                        end};
+    }
+  }
+  if (steps[0].price == never)
+    return std::nullopt;
+  ClassCounts devices(prices.size());
+  for (unsigned unit = 0; unit < units; unit = steps[unit].end)
+    for (const StageShape::Part &part : partsOf(steps[unit].variant))
+      devices[part.machine_class] += part.count;
+  return devices;
+}
+
 std::vector<Template> TemplateSearch::allWithin(const DevicePrices &prices,
                                                 double limit_s, double ratio) {
   std::vector<Template> found;

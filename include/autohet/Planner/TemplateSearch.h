@@ -87,6 +87,10 @@ public:
                                       int64_t microbatchSize,
                                       unsigned leastStage = 1);
 
+  /// Of all replicas that hold the model, the devices of one whose sum of
+  /// `prices` is least; nothing if there is no such replica.
+  std::optional<ClassCounts> leastDevices(llvm::ArrayRef<double> prices);
+
   /// When all of these are to stop with what they have.
   Deadline deadline;
 

@@ -172,6 +172,54 @@ TEST(TemplateSearch, BoundIsBelowBruteForceWithoutABackward) {
     compareWithBruteForce(500, OptimizerKind::None, objective);
 }
 
+// Whatever classes are worth, also nothing.
+TEST(TemplateSearch, LeastDevicesAreBruteForces) {
+  Random random(5);
+  unsigned solved = 0, impossible = 0;
+  for (int round = 0; round < 400; ++round) {
+    Instance instance = test::makeInstance(random, 4, 4);
+    UnitTableCosts costs(instance.table, instance.cluster,
+                         OptimizerKind::AdamW);
+    TemplateSpace space = {costs,
+                           {1, 2},
+                           instance.allow_recompute,
+                           1,
+                           static_cast<int64_t>(1 + random.below(3))};
+    std::vector<double> prices;
+    for (unsigned i = 0; i < costs.classes().size(); ++i)
+      prices.push_back(random.below(3) ? random.real(0, 2) : 0);
+    auto priceOf = [&](const ClassCounts &devices) {
+      double sum = 0;
+      for (auto [count, price] : llvm::zip_equal(devices, prices))
+        sum += count * price;
+      return sum;
+    };
+    std::optional<double> least;
+    std::vector<TemplateStage> stages;
+    forAllStages(space, 0, stages, [&](const auto &candidate) {
+      ClassCounts devices(prices.size());
+      for (const TemplateStage &stage : candidate) {
+        if (costs.mostInFlight(
+                {stage.begin, stage.end, stage.shape, 1, stage.keeping},
+                space.ownedAtBest()) < 1)
+          return;
+        for (const StageShape::Part &part : costs.shapes()[stage.shape].parts)
+          devices[part.machine_class] += part.count;
+      }
+      least = std::min(least.value_or(priceOf(devices)), priceOf(devices));
+    });
+    std::optional<ClassCounts> found =
+        TemplateSearch(space, instance.global_batch).leastDevices(prices);
+    ASSERT_EQ(found.has_value(), least.has_value()) << round;
+    ++(found ? solved : impossible);
+    if (found) {
+      ASSERT_NEAR(priceOf(*found), *least, 1e-9) << round;
+    }
+  }
+  EXPECT_GT(solved, 200u);
+  EXPECT_GT(impossible, 10u);
+}
+
 namespace {
 
 /// A template of one device a stage, and the plan of it alone.
