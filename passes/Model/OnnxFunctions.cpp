@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OnnxMath.h"
+#include "autohet/Support/Extents.h"
 
 #include <cmath>
 
@@ -196,6 +197,9 @@ static LogicalResult convertCenterCropPad(OnnxNode &node, Results &results) {
       return failure();
     if (extent < 0)
       return node.error() << "shape [" << *wanted << "] has a negative extent";
+    if (extent > kMaxElements)
+      return node.error() << "shape [" << *wanted
+                          << "] has an extent of more than 2^40";
     SmallVector<int64_t> shape(tensorType(x).getShape());
     int64_t more = extent - shape[*axis];
     if (more < 0)

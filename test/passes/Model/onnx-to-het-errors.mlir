@@ -244,6 +244,15 @@ func.func @padByFarOperand(%x: tensor<2xf32> {onnx.name = "x"}) -> !onnx.value {
 
 // -----
 
+func.func @cropPadToFar(%x: tensor<2xf32> {onnx.name = "x"}) -> !onnx.value {
+  %s = onnx.initializer "s" value dense<[9223372036854775807]> : tensor<1xi64> : tensor<1xi64>
+  // expected-error @+1 {{node (CenterCropPad): shape [9223372036854775807] has an extent of more than 2^40}}
+  %0 = onnx.node "CenterCropPad"(%x, %s) opset 18 {} : (tensor<2xf32>, tensor<1xi64>) -> !onnx.value
+  return %0 : !onnx.value
+}
+
+// -----
+
 func.func @splitFar(%x: tensor<3xf32> {onnx.name = "x"}) -> !onnx.value {
   %s = onnx.initializer "s" value dense<[9223372036854775807, 9223372036854775807, 5]> : tensor<3xi64> : tensor<3xi64>
   // expected-error @+1 {{parts [9223372036854775807, 9223372036854775807, 5] do not make up dim 0}}
