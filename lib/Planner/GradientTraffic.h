@@ -41,6 +41,9 @@ struct ClassTraffic {
   double relay_s = 0;  ///< adding gradients up for others
   double sum_s = 0;    ///< adding up, and the norm, of what it owns
   double update_s = 0; ///< of what it owns
+  /// Whether it owns something that another one holds, or that takes time: an
+  /// optimizer may take none.
+  bool isOwners() const { return update_s > 0 || back.out_s > 0; }
 };
 
 /// One device's part of the exchange: seconds that its links are busy.

@@ -260,7 +260,7 @@ void StepBorder::sendParameters() {
     member.own_left = 0;
     for (auto [number, meeting] : llvm::enumerate(member.stage->meetings)) {
       meeters[meeting.piece].push_back({index, number});
-      member.own_left += member.ways[number]->update_s > 0;
+      member.own_left += member.ways[number]->isOwners();
     }
   }
   for (const Turn &turn : turns)
@@ -275,7 +275,7 @@ void StepBorder::sendParameters() {
 // The first forward waits for the device's own updates, whoever they are for.
 void StepBorder::updateAndSend(Member &member, unsigned number) {
   const ClassTraffic *way = member.ways[number];
-  if (way->update_s == 0)
+  if (!way->isOwners())
     return;
   --member.own_left;
   const Meeting &meeting = member.stage->meetings[number];

@@ -209,8 +209,10 @@ void checkJob(const CheckpointManifest &manifest, const std::string &folder,
          (unsigned long long)job.structureHash);
   if (job.kind && manifest.optimizer != *job.kind)
     fail(AH_ERROR_MISMATCH,
-         "checkpoint '%s' was made with optimizer %s, the program has %s", path,
-         optimizerNames[manifest.optimizer], optimizerNames[*job.kind]);
+         "checkpoint '%s' was made with optimizer %s, the program has %s: "
+         "compile with --optimizer=%s to go on from it",
+         path, optimizerNames[manifest.optimizer], optimizerNames[*job.kind],
+         optimizerNames[manifest.optimizer]);
   if (job.globalBatch && manifest.globalBatch != job.globalBatch)
     fail(AH_ERROR_MISMATCH,
          "checkpoint '%s' was made with a global batch of %u, the program has "

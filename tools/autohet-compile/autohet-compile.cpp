@@ -90,8 +90,10 @@ struct CommandLine {
       cl::desc("Labels: causal (the next token), masked or given; in "
                "inference, what the plan is best in: latency or throughput"),
       cl::value_desc("kind"), cl::cat(modelOptions)};
-  cl::opt<std::string> optimizer{"optimizer", cl::desc("sgd, adam or adamw"),
-                                 cl::init("adamw"), cl::cat(modelOptions)};
+  cl::opt<std::string> optimizer{
+      "optimizer",
+      cl::desc("sgd, adam or adamw; default: as in --plan, else adamw"),
+      cl::value_desc("kind"), cl::init("adamw"), cl::cat(modelOptions)};
 
   cl::opt<std::string> output{
       "o", cl::desc("Folder for the executables; default: out"),
@@ -280,14 +282,16 @@ int main(int argc, char **argv) {
           argc, argv, "autohet-compile",
           "Compiles a transformer for a mixed cluster: one executable a "
           "node.\n\n"
-          "  autohet-compile model.onnx -o out                      this "
+          "  autohet-compile model.onnx --global-batch 8 -o out     this "
           "machine as one device\n"
           "  autohet-compile model.onnx --cluster c.yaml --global-batch 64 -o "
           "out\n"
           "                                                         plans for "
           "the cluster\n"
           "  autohet-compile model.onnx --cluster c.yaml --plan p.json -o out\n"
-          "  autohet-run out --steps 100 --data tokens.bin          trains "
+          "  autohet-run out --steps 100 --data tokens.bin --data-dtype "
+          "uint16\n"
+          "                                                         trains "
           "it\n"))
     return 1;
   if (!commandLine.job.empty() && !commandLine.takeFromJob())

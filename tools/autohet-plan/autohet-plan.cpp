@@ -84,7 +84,9 @@ struct CommandLine {
                             cl::desc("With --cost=sailor: where machines are"),
                             cl::init("us-central1-a"), cl::cat(modelOptions)};
   cl::opt<std::string> optimizer{"optimizer",
-                                 cl::desc("sgd, adam, adamw or none"),
+                                 cl::desc("sgd, adam, adamw or none; "
+                                          "default: as in --plan or --from, "
+                                          "else adamw"),
                                  cl::init("adamw"), cl::cat(modelOptions)};
 
   cl::opt<std::string> whose{
